@@ -99,6 +99,8 @@ type Operation struct {
 	Query  []Param
 	// Conditional means that If-Match (writes) or If-None-Match (reads) is supported.
 	Conditional bool
+	// MatchRequired means that a request without If-Match is refused.
+	MatchRequired bool
 	// Ranges means that the header Range is supported: an answer with 206 is one range of bytes.
 	Ranges bool
 	// Streams means that Accept: text/event-stream is supported.

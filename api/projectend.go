@@ -18,7 +18,7 @@ var projectEndOperations = []*Operation{
 	declare[None, ProjectData](Operation{
 		Name: "project.delete", Method: "DELETE", Path: "/api/v1/projects/{project}",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
-		Params: projectParam, Conditional: true,
+		Params: projectParam, Conditional: true, MatchRequired: true,
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.OwnerRequired, fault.PreconditionFailed,
 		},

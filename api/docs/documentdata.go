@@ -257,6 +257,8 @@ func termsOf(op *api.Operation) string {
 	switch {
 	case op.Conditional && op.Method == "GET":
 		terms = append(terms, "ETag and If-None-Match")
+	case op.MatchRequired:
+		terms = append(terms, "If-Match required")
 	case op.Conditional:
 		terms = append(terms, "If-Match")
 	}

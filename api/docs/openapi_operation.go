@@ -132,6 +132,8 @@ func headerParams(op *api.Operation) []string {
 	switch {
 	case op.Conditional && op.Method == http.MethodGet:
 		names = append(names, "IfNoneMatch")
+	case op.MatchRequired:
+		names = append(names, "IfMatchRequired", "IfNoneMatchOnWrite")
 	case op.Conditional:
 		names = append(names, "IfMatch", "IfNoneMatchOnWrite")
 	}

@@ -40,6 +40,12 @@ var headerParameters = object(
 		"Entity tags that the client has; the answer is 304 if one of them is current."),
 	"IfMatch", conditionHeader("If-Match",
 		"Entity tags of which one must be current, or * for any; otherwise the answer is 412."),
+	"IfMatchRequired", object(
+		"name", "If-Match", "in", "header", "required", true,
+		"description", "The ETag that the client has read, or * for any; another one is answered with "+
+			"412.",
+		"schema", object("type", "string"), "example", `"0123456789abcdef"`,
+	),
 	"IfNoneMatchOnWrite", conditionHeader("If-None-Match",
 		"Entity tags of which none may be current; * only permits creation. Otherwise the "+
 			"answer is 412."),

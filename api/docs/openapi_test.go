@@ -105,7 +105,7 @@ func wantParameters(t *testing.T, op *api.Operation, got *openapi3.Operation) {
 			t.Errorf("%s: header %s: %v", op.Name, in, one != nil)
 		}
 		if one != nil && one.Required != (in == "Idempotency-Key" &&
-			op.Idempotency == api.KeyRequired) {
+			op.Idempotency == api.KeyRequired || in == "If-Match" && op.MatchRequired) {
 			t.Errorf("%s: header %s required: %v", op.Name, in, one.Required)
 		}
 	}

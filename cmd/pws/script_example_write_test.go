@@ -70,6 +70,7 @@ func (e *example) write(to io.Writer, sent *request, got *reply) error {
 	w.open("request")
 	w.member("method", sent.method)
 	w.member("target", e.text("", sent.target))
+	w.headers(sent.headers)
 	if len(sent.body) > 0 {
 		w.body(sent.body)
 	}
@@ -110,6 +111,24 @@ func (w *exampleWriter) close() { w.token(jsontext.EndObject) }
 func (w *exampleWriter) member(name, value string) {
 	w.name(name)
 	w.token(jsontext.String(value))
+}
+
+// headers writes the conditions of a request. A tag differs between runs, so that a constant one
+// stands for it.
+func (w *exampleWriter) headers(sent []string) {
+	for _, header := range sent {
+		name, value, _ := strings.Cut(header, ": ")
+		if name != "If-Match" {
+			continue
+		}
+		if value != "*" {
+			value = `"0123456789abcdef"`
+		}
+		w.name("headers")
+		w.token(jsontext.BeginObject)
+		w.member(name, value)
+		w.close()
+	}
 }
 
 func (w *exampleWriter) body(text []byte) {
