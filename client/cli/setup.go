@@ -127,7 +127,7 @@ func (c *SetupCommand) parts(env *Env) ([]setup.Part, error) {
 // place is where settings are: of the user, or of the project that the directory belongs to.
 func (e *Env) place(project bool) (setup.Place, error) {
 	home, err := e.home()
-	place := setup.Place{Home: home, Config: filepath.Dir(e.Folders.Config), Lookup: e.Lookup}
+	place := setup.Place{Home: home, Lookup: e.Lookup}
 	if err != nil || !project {
 		return place, err
 	}

@@ -24,8 +24,8 @@ var Hosts = []string{
 
 // Place is where settings are written.
 type Place struct {
-	// Home is the folder of the user, Config that of the user's settings.
-	Home, Config string
+	// Home is the folder of the user.
+	Home string
 	// Dir is the project. It is set for the settings of a project, empty for those of the user.
 	Dir string
 	// Lookup finds a variable of the environment: some name the folder of a host.
@@ -94,6 +94,14 @@ func (p Place) folder(variable, below string) string {
 		return named
 	}
 	return filepath.Join(p.Home, below)
+}
+
+// config is the folder of the user's settings that hosts take on all systems.
+func (p Place) config() string {
+	if named, set := p.Lookup("XDG_CONFIG_HOME"); set && filepath.IsAbs(named) {
+		return named
+	}
+	return filepath.Join(p.Home, ".config")
 }
 
 // server is the entry of the server in most hosts.
@@ -274,13 +282,23 @@ func cursor(place Place) []Part {
 func vscode(place Place) []Part {
 	folder := filepath.Join(place.Dir, ".vscode")
 	if place.Dir == "" {
-		folder = filepath.Join(place.Config, "Code", "User")
-		if runtime.GOOS == "darwin" {
-			folder = filepath.Join(place.Home, "Library", "Application Support", "Code", "User")
-		}
+		folder = filepath.Join(codeFolder(place), "Code", "User")
 	}
 	mcp := jsonServer(filepath.Join(folder, "mcp.json"), typedServer, "servers")
 	return append([]Part{mcp}, agentsText(place.Dir)...)
+}
+
+// codeFolder is where VS Code keeps its settings.
+func codeFolder(place Place) string {
+	switch runtime.GOOS {
+	case "darwin":
+		return filepath.Join(place.Home, "Library", "Application Support")
+	case "windows":
+		if named, set := place.Lookup("APPDATA"); set && filepath.IsAbs(named) {
+			return named
+		}
+	}
+	return place.config()
 }
 
 func windsurf(place Place) []Part {
@@ -295,7 +313,7 @@ func opencode(place Place) []Part {
 	value := jsontext.Value(`{"type":"local","command":["` + program + `","mcp"],"enabled":true}`)
 	folder := place.Dir
 	if folder == "" {
-		folder = filepath.Join(place.Config, "opencode")
+		folder = filepath.Join(place.config(), "opencode")
 	}
 	mcp := jsonServer(filepath.Join(folder, "opencode.json"), value, "mcp")
 	return append([]Part{mcp}, agentsText(folder)...)

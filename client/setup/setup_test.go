@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "rewrite the expected files")
 // hostPlace is that of the user, or of a project.
 func hostPlace(project bool) Place {
 	place := Place{
-		Home: "/home/u", Config: "/home/u/.config",
+		Home:   "/home/u",
 		Lookup: func(string) (string, bool) { return "", false },
 	}
 	if project {

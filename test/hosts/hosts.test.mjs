@@ -1,9 +1,9 @@
-// The real Claude Code, Codex and Gemini CLI, after pws setup: they list the server, start it, and
-// their sessions begin and end with its hooks. No account is needed: a stand-in takes the place of
-// the model, so that what a session sends to it is seen, and nothing beyond that is reached. No
-// model calls a tool here, so the hook of tools (pws hook beat) is not run by the hosts, nor are
-// the hooks before a context is shortened. Codex asks its user to trust hooks; that question is
-// left out by a flag.
+// The real Claude Code, Codex and Gemini CLI, after pws setup: they list the server, start it, call
+// a tool of it, and their sessions begin, go on and end with its hooks. No account is needed: a
+// stand-in takes the place of the model, so that what a session sends to it is seen. What is not
+// reached: the hooks before a context is shortened; the questions that hosts ask their users, which
+// flags and variables answer here (Codex: trust of hooks, Gemini CLI: trust of the folder, Claude
+// Code and Gemini CLI: use of the tool).
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -49,9 +49,11 @@ async function inPlace(use) {
   const provider = await startProvider(() => writeFileSync(join(project, 'tree.txt'), title));
   const env = {
     HOME: folder,
-    PATH: [dirname(program), installed, dirname(process.execPath), process.env.PATH].join(delimiter),
+    PATH: [dirname(program), installed, dirname(process.execPath), process.env.PATH]
+      .join(delimiter),
     ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: 'none',
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', DISABLE_AUTOUPDATER: '1',
+    ENABLE_TOOL_SEARCH: 'false',
     GOOGLE_GEMINI_BASE_URL: provider.url, GEMINI_API_KEY: 'none', PROVIDER_KEY: 'none',
     GEMINI_CLI_TRUST_WORKSPACE: 'true', NO_COLOR: '1', CI: '1',
   };
@@ -61,6 +63,7 @@ async function inPlace(use) {
     await must(place, 'pws', 'login', service.url, '--handle', 'ada');
     await must(place, 'pws', 'init', '--name', 'Forest');
     await must(place, 'pws', 'task', 'create', title);
+    await claimDue(place);
     await use(place);
   } finally {
     provider.stop();
@@ -69,20 +72,43 @@ async function inPlace(use) {
   }
 }
 
-// seen asserts that a model would have seen the state of the project, and the tools.
-function seen(place, output, tool) {
-  const all = place.provider.requests.map((request) => request.body).join('\n');
-  assert.ok(place.provider.requests.length > 0, `nothing was sent: ${output}`);
-  assert.match(all, /The project of this directory, as pws keeps it/, output);
-  assert.match(all, /Plant the hundredth tree/);
-  assert.match(all, /this session acts as @ada/);
-  assert.match(all, tool);
+// seen asserts that a model would have seen the state of the project, and what the tool returned.
+function seen(place, output) {
+  const all = place.provider.requests.map((request) => request.body);
+  assert.ok(all.length > 1, `nothing was sent: ${output}`);
+  const first = all.find((body) => body.includes('as pws keeps it'));
+  assert.ok(first, `no session began with the state: ${output}`);
+  assert.match(first, /Plant the hundredth tree/);
+  assert.match(first, /this session acts as @ada/);
+  const last = all.at(-1);
+  assert.match(last, /tool_result|function_call_output|functionResponse/, output);
+  assert.match(last, /handle\W+ada/);
 }
 
 // left asserts that the session has left a handoff about the changed file.
 async function left(place) {
   const handoffs = await must(place, 'pws', 'handoff', 'list', '--json');
   assert.match(handoffs, /A session ended[^"]*Not committed: tree\.txt/);
+}
+
+// claimDue claims the task, and makes its renewal due. began asserts that a hook has begun to renew
+// it, beaten that it has done so. Claude Code does not wait for this hook, and ends it with the
+// session.
+async function claimDue(place) {
+  await must(place, 'pws', 'task', 'next');
+  const path = join(place.project, '.pws', 'local', 'claims.json');
+  const due = readFileSync(path, 'utf8').replace(/"renew_at": "\d{4}/, '"renew_at": "2001');
+  writeFileSync(path, due);
+}
+
+function began(place) {
+  const claims = readFileSync(join(place.project, '.pws', 'local', 'claims.json'), 'utf8');
+  assert.match(claims, /"beat_at"/);
+  return claims;
+}
+
+function beaten(place) {
+  assert.doesNotMatch(began(place), /"renew_at": "2001/);
 }
 
 async function setUp(place, host) {
@@ -95,8 +121,10 @@ async function setUp(place, host) {
 test('Claude Code', () => inPlace(async (place) => {
   await setUp(place, 'claude');
   assert.match(await must(place, 'claude', 'mcp', 'list'), /pws: pws mcp - .*Connected/);
-  const output = await must(place, 'claude', '-p', 'What is next?');
-  seen(place, output, /mcp__pws__/);
+  const output = await must(place, 'claude', '-p', 'What is next?',
+    '--allowedTools', 'mcp__pws__agent_me');
+  seen(place, output);
+  began(place);
   await left(place);
   await must(place, 'pws', 'setup', 'claude', '--remove');
   assert.doesNotMatch(await must(place, 'claude', 'mcp', 'list'), /pws/);
@@ -112,7 +140,8 @@ test('Codex', () => inPlace(async (place) => {
   assert.match(await must(place, 'codex', 'mcp', 'list'), /^pws +pws +mcp .*enabled/m);
   const output = await must(place, 'codex', 'exec', '--dangerously-bypass-hook-trust',
     '--skip-git-repo-check', 'What is next?');
-  seen(place, output, /pws/);
+  seen(place, output);
+  beaten(place);
   await left(place);
   await must(place, 'pws', 'setup', 'codex', '--remove');
   const after = readFileSync(join(place.folder, '.codex', 'config.toml'), 'utf8');
@@ -127,7 +156,8 @@ test('Gemini CLI', () => inPlace(async (place) => {
   assert.match(await must(place, 'gemini', 'mcp', 'list'), /pws: pws mcp \(stdio\) - Connected/);
   const output = await must(place, 'gemini', '--approval-mode', 'yolo', '-m',
     'gemini-2.5-flash', '-p', 'What is next?');
-  seen(place, output, /mcp_pws_/);
+  seen(place, output);
+  beaten(place);
   await left(place);
   await must(place, 'pws', 'setup', 'gemini', '--remove');
   assert.doesNotMatch(await must(place, 'gemini', 'mcp', 'list'), /pws mcp/);
