@@ -155,6 +155,7 @@ golden:
 	$(GO) test ./identity -run 'Table' -update
 	$(GO) test ./work -run 'Frozen|Activities' -update
 	$(GO) test ./api -run 'FieldComments' -update
+	$(GO) test ./client/setup -run 'TestHosts' -update
 	$(GO) test ./cmd/pws -run 'TestScripts' -update
 
 # fuzz gives each target some thousand inputs that are made from the kept ones.
