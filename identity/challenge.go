@@ -17,6 +17,7 @@ const (
 	PurposeRegister Purpose = 1
 	PurposeSession  Purpose = 2
 	PurposeAddKey   Purpose = 3
+	PurposeWeb      Purpose = 4
 )
 
 // String is the purpose in the signing payload.
@@ -28,8 +29,18 @@ func (p Purpose) String() string {
 		return "session"
 	case PurposeAddKey:
 		return "add-key"
+	case PurposeWeb:
+		return "web"
 	}
 	panic(fmt.Sprintf("identity: purpose %d", uint8(p)))
+}
+
+// life is how long a challenge can be completed, in milliseconds.
+func (p Purpose) life() int64 {
+	if p == PurposeWeb {
+		return WebCodeMillis
+	}
+	return ChallengeMillis
 }
 
 // Challenge is the immutable record of a challenge. Times are Unix milliseconds.
@@ -39,7 +50,7 @@ type Challenge struct {
 	Nonce     [32]byte `cbor:"3,keyasint,omitzero"`
 	PublicKey [32]byte `cbor:"4,keyasint,omitzero"` // the key that has to sign
 	AgentID   id.ID    `cbor:"5,keyasint,omitzero"` // zero for a registration
-	KeyID     id.ID    `cbor:"6,keyasint,omitzero"` // the key of a session, else zero
+	KeyID     id.ID    `cbor:"6,keyasint,omitzero"` // the key of a session or code, else zero
 	ExpiresAt int64    `cbor:"7,keyasint,omitempty"`
 	Failures  uint8    `cbor:"8,keyasint,omitempty"`
 	// Completion is nil until the challenge is completed.
@@ -91,7 +102,7 @@ func issueChallenge(
 ) (Outcome, error) {
 	event := &ChallengeIssued{
 		Challenge: st.newID("challenge id"), Purpose: purpose, Nonce: st.derive("challenge"),
-		PublicKey: publicKey, Agent: agent, Key: key, ExpiresAt: st.Now + ChallengeMillis,
+		PublicKey: publicKey, Agent: agent, Key: key, ExpiresAt: st.Now + purpose.life(),
 	}
 	made := event.record()
 	var events []Event

@@ -56,7 +56,7 @@
 //	 5 ChallengeFailed     1 challenge
 //	 6 ChallengeCompleted  1 challenge 2 digest 3 agent 4 key 5 session 6 session_expires_at
 //	 7 SessionStarted      1 agent 2 key 3 session 4 credential_hash 5 client_name
-//	                       6 client_version 7 expires_at
+//	                       6 client_version 7 expires_at 8 idle_millis
 //	 8 SessionRevoked      1 agent 2 session
 //	 9 SessionSeen         1 agent 2 session
 //	10 AgentPruned         1 agent
@@ -94,7 +94,7 @@
 //	            13 suspended_at 14 suspended_for
 //	  key       1 id 2 public_key 3 created_at 4 revoked_at 5 last_used_at
 //	  session   1 id 2 key 3 credential_hash 4 client_name 5 client_version 6 created_at
-//	            7 expires_at 8 last_seen_at
+//	            7 expires_at 8 last_seen_at 9 idle_millis
 //	  idem      1 key 2 fingerprint 3 expires_at 4 status 5 body
 //	  profile   1 [language] 2 [domain] 3 [task_type] 4 [capability] 5 [available_for]
 //	            6 declared_at

@@ -172,6 +172,10 @@ func everyKind(t testing.TB) *server {
 	if err == nil {
 		t.Fatal("a wrong proof holds")
 	}
+	page := v.webSession(t, callerOf(login.Session))
+	v.now += SessionSeenMillis
+	do(&SeeSession{Caller: callerOf(page.Session)})
+	do(&RequestWebCode{Caller: callerOf(login.Session), Secret: testSecret})
 	for range ChallengesPerKeyMax + 1 {
 		do(&RequestChallenge{
 			AgentID: ada.Agent.ID.Format(id.Agent), KeyID: ada.Key.ID.Format(id.Key),

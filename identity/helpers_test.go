@@ -263,3 +263,19 @@ func checkReports(s *State) error {
 	}
 	return nil
 }
+
+// webSession opens a session of the web page.
+func (v *server) webSession(t testing.TB, caller Caller) *SessionGranted {
+	t.Helper()
+	granted, err := v.do(&RequestWebCode{Caller: caller, Secret: testSecret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := v.do(&OpenWebSession{
+		Code: granted.(*WebCodeGranted).Code, Secret: testSecret,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return opened.(*SessionGranted)
+}

@@ -13,6 +13,11 @@ const (
 	ChallengesPerKeyMax = 5       // that wait for the same public key
 	ChallengesMax       = 100_000 // for registrations, and as many for agents that exist
 	SessionMillis       = 3600 * 1000
+	WebCodeMillis       = 60 * 1000
+
+	WebSessionIdleMillis = 12 * 3600 * 1000 // how long a session of the web page lives unused
+	WebSessionMillis     = 30 * 24 * 3600 * 1000
+
 	SessionMemoryMillis = 24 * 3600 * 1000
 	SessionSeenMillis   = 60 * 1000
 	SessionFreshMillis  = 300 * 1000 // how long a session shows that its client has the key

@@ -27,6 +27,7 @@ type world struct {
 	waiting    []byte
 	operator   []byte
 	invites    []string
+	codes      []string
 	published  []published
 	met        *met
 }
@@ -102,6 +103,15 @@ func (w *world) proof(purpose Purpose) Proof {
 	return proof
 }
 
+// code is one of the latest codes of the web page, at times another text.
+func (w *world) code() string {
+	if len(w.codes) == 0 {
+		return "none"
+	}
+	code := pick(w.rt, "code", w.codes[max(0, len(w.codes)-3):])
+	return code + pick(w.rt, "spoilt", []string{"", "", "x"})
+}
+
 func (w *world) key() *Key {
 	if len(w.keys) == 0 {
 		return &Key{ID: id.New(1, [10]byte{3}), AgentID: id.New(1, [10]byte{4})}
@@ -140,6 +150,8 @@ func (w *world) command() Command {
 	case 8:
 		return pick(rt, "end", []Command{
 			&SeeSession{w.caller()}, &SeeSession{w.caller()}, &EndSession{w.caller()}, &Prune{},
+			&RequestWebCode{w.caller(), testSecret}, &RequestWebCode{w.caller(), testSecret},
+			&OpenWebSession{w.code(), testSecret}, &OpenWebSession{w.code(), testSecret},
 			&NoteChoice{
 				Caller: w.caller(), Key: [16]byte{1: pick(rt, "key", []byte("abc"))},
 				Fingerprint: [16]byte{pick(rt, "print", []byte("xxxy"))}, Choice: id.ID{9},
@@ -284,6 +296,8 @@ func (w *world) learn(result Result) {
 		if r.Code != "" {
 			w.invites = append(w.invites, r.Code)
 		}
+	case *WebCodeGranted:
+		w.codes = append(w.codes, r.Code)
 	case *SessionEnded:
 		if _, ok := w.state.SessionByID(r.Session.ID); ok {
 			w.rt.Fatal("an ended session is still known")

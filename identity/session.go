@@ -24,7 +24,12 @@ type Session struct {
 	CreatedAt     int64    `cbor:"6,keyasint,omitempty"`
 	ExpiresAt     int64    `cbor:"7,keyasint,omitempty"`
 	LastSeenAt    int64    `cbor:"8,keyasint,omitempty"`
+	// IdleMillis is how long the session lives after each use; zero for one that ends at a time.
+	IdleMillis int64 `cbor:"9,keyasint,omitempty"`
 }
+
+// Web reports whether a session is of the web page.
+func (s *Session) Web() bool { return s.IdleMillis > 0 }
 
 // SeenDue reports whether a SeeSession is due for this session.
 func (s *Session) SeenDue(now int64) bool { return now-s.LastSeenAt >= SessionSeenMillis }
@@ -246,6 +251,7 @@ type SessionStarted struct {
 	ClientName    string   `cbor:"5,keyasint,omitempty"`
 	ClientVersion string   `cbor:"6,keyasint,omitempty"`
 	ExpiresAt     int64    `cbor:"7,keyasint,omitempty"`
+	IdleMillis    int64    `cbor:"8,keyasint,omitempty"`
 }
 
 // Kind implements Event.
@@ -258,6 +264,7 @@ func (e *SessionStarted) record(now int64) *Session {
 		ID: e.Session, AgentID: e.Agent, KeyID: e.Key, Hash: e.Hash,
 		ClientName: e.ClientName, ClientVersion: e.ClientVersion,
 		CreatedAt: now, ExpiresAt: e.ExpiresAt, LastSeenAt: now,
+		IdleMillis: e.IdleMillis,
 	}
 }
 
@@ -331,7 +338,7 @@ func (e *SessionRevoked) apply(s *State, _ int64) {
 	s.putAgent(&agent)
 }
 
-// SessionSeen records that a session was used.
+// SessionSeen records that a session was used. One of the web page lives on from then.
 type SessionSeen struct {
 	Agent   id.ID `cbor:"1,keyasint,omitzero"`
 	Session id.ID `cbor:"2,keyasint,omitzero"`
@@ -352,6 +359,10 @@ func (e *SessionSeen) apply(s *State, now int64) {
 	}
 	seen := *agent.sessions[at]
 	seen.LastSeenAt = max(seen.LastSeenAt, now)
+	if seen.Web() {
+		ends := min(now+seen.IdleMillis, seen.CreatedAt+WebSessionMillis)
+		seen.ExpiresAt = max(seen.ExpiresAt, ends)
+	}
 	agent.sessions = slices.Clone(agent.sessions)
 	agent.sessions[at] = &seen
 	s.putSession(&seen)

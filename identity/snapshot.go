@@ -220,7 +220,7 @@ func (s *State) checkChallenge(challenge *Challenge, last id.ID) error {
 	switch challenge.Purpose {
 	case PurposeRegister:
 		fits = challenge.AgentID.IsZero() && challenge.KeyID.IsZero()
-	case PurposeSession:
+	case PurposeSession, PurposeWeb:
 		fits = hasAgent && hasKey
 	case PurposeAddKey:
 		fits = hasAgent && challenge.KeyID.IsZero()

@@ -37,6 +37,8 @@ type table struct {
 	names      *strings.Replacer
 	// invites replaces the names of invites by their codes.
 	invites *strings.Replacer
+	// codes are those of the web page.
+	codes   map[string]string
 	pairs   []string
 	args    map[string]string
 }
@@ -46,7 +48,7 @@ func newTable(t testing.TB) *table {
 		t: t, v: newServer(), challenges: map[string]*Challenge{},
 		sessions: map[string]*Session{}, hashes: map[string][32]byte{},
 		credential: map[string]string{}, keys: map[string]*Key{}, agents: map[string]id.ID{},
-		reports: map[string]id.ID{},
+		reports: map[string]id.ID{}, codes: map[string]string{},
 		names:   strings.NewReplacer(), invites: strings.NewReplacer(),
 	}
 }
@@ -137,6 +139,12 @@ func (b *table) run(command string) (string, error) {
 		return b.fillChallenges()
 	case "fill-reports":
 		return b.fillReports()
+	case "web-agent":
+		agent, err := b.v.state.WebCodeAgent(b.codes[b.args["code"]]+b.args["spoilt"], testSecret, b.v.now)
+		if err != nil {
+			return "", err
+		}
+		return "ok handle=" + agent.Handle, nil
 	case "auth":
 		_, err := b.v.state.Authenticate(b.hashes[b.args["session"]], b.v.now)
 		return "ok", err
@@ -184,6 +192,10 @@ func (b *table) command(command string) Command {
 		return &RequestChallenge{b.arg("agent-id", agent), b.arg("key-id", key)}
 	case "session":
 		return &StartSession{b.proof(), clientName, clientVersion, testSecret}
+	case "web-code":
+		return &RequestWebCode{b.caller(), testSecret}
+	case "web-session":
+		return &OpenWebSession{b.arg("raw", b.codes[b.args["code"]]+b.args["spoilt"]), testSecret}
 	case "session-end":
 		return &EndSession{b.caller()}
 	case "session-see":
@@ -240,6 +252,9 @@ func (b *table) answer(result Result) string {
 	case *SessionGranted:
 		b.nameSession(name, r.Session, r.Credential)
 		return "ok"
+	case *WebCodeGranted:
+		b.codes[name] = r.Code
+		return fmt.Sprintf("ok seconds=%d", (r.ExpiresAt-b.v.now)/1000)
 	case *SessionEnded:
 		return "ok"
 	case *KeyAddition:
