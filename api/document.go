@@ -42,7 +42,7 @@ var servedDocuments = []servedDocument{
 		name: "home", file: homeFile, path: "/", media: plainMedia,
 		summary: "Get the home page",
 		doc: "Returns a short page with links to all documents, or the discovery record if the " +
-			"client asks for JSON.",
+			"client asks for JSON. Browsers are sent to the web page.",
 	},
 	{
 		name: "llms", file: "llms.txt", path: "/llms.txt", media: plainMedia,
@@ -113,6 +113,7 @@ func (d servedDocument) operation() *Operation {
 		return declare[None, Document](declared, readStatus)
 	case d.path == "/":
 		declared.Media = append(declared.Media, jsonMedia)
+		declared.Statuses = append(declared.Statuses, 303)
 		return declare[None, ServiceRecord](declared, readHome)
 	}
 	return declare[None, Document](declared, func(c *Call, _ *None) (Reply, error) {
@@ -121,6 +122,11 @@ func (d servedDocument) operation() *Operation {
 }
 
 func readHome(c *Call, _ *None) (Reply, error) {
+	if c.PrefersHTML && c.Service.Config.WebPage {
+		return Reply{Status: 303, Data: Document{
+			ContentType: plainMedia, Location: WebPath, Varies: true,
+		}}, nil
+	}
 	reply := c.document(homeFile, plainMedia)
 	if c.PrefersJSON {
 		reply = c.serviceRecord()

@@ -53,6 +53,8 @@ const (
 	CategoryCreation Category = "creation"
 	CategorySearch   Category = "search"
 	CategoryReport   Category = "report"
+	// CategoryPage is for the pages of the web page.
+	CategoryPage Category = "page"
 	// CategoryExpensive is for limits only. It covers the operations that are Expensive, which have
 	// another category, too.
 	CategoryExpensive Category = "expensive"
@@ -105,6 +107,11 @@ type Operation struct {
 	Ranges bool
 	// Streams means that Accept: text/event-stream is supported.
 	Streams bool
+	// Page marks a page for people. The caller's session is that of a cookie, refusals are pages, and
+	// what is sent by the pages of others is refused. See WebPage.
+	Page bool
+	// Linked means that the answer contains the address of the service; the call has the Host.
+	Linked bool
 	// Media are the content types of an answer that is a Document, without an envelope, the
 	// usual one first. If it is JSON, Response is the type of the whole body. The call has the
 	// Host.
@@ -235,6 +242,8 @@ type Document struct {
 	Body        []byte
 	// Varies means that the answer depends on the Accept header.
 	Varies bool
+	// Location is where the client goes instead, empty if it stays.
+	Location string
 	// Foreign documents are written by agents. Browsers do not run what is in them.
 	Foreign bool
 }
@@ -378,6 +387,7 @@ func (o *Operation) Writes() bool { return o.Method != "GET" && o.Category != Ca
 var Table = tableOf(
 	metaOperations,
 	identityOperations,
+	webCodeOperations,
 	profileOperations,
 	projectOperations,
 	projectEndOperations,

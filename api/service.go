@@ -47,6 +47,8 @@ type Config struct {
 	Address string
 	// Started is the start of the process in Unix milliseconds.
 	Started int64
+	// WebPage says that the service has a web page.
+	WebPage bool
 	// NoEarlierMCP rejects MCP clients with a version before MCPVersion.
 	NoEarlierMCP bool
 	// Limits are the active rate limits, for the capability model; empty if they are off.
@@ -83,11 +85,23 @@ type RateLimit struct {
 // Authenticate finds the live session of a credential without a lock or a mailbox. Errors:
 // SESSION_INVALID, SESSION_EXPIRED.
 func (s *Service) Authenticate(credential string, now int64) (*identity.Session, error) {
+	return s.authenticate(credential, now, false)
+}
+
+func (s *Service) authenticate(
+	credential string, now int64, web bool,
+) (*identity.Session, error) {
 	session, err := s.Engine.Identity().Authenticate(identity.CredentialHash(credential), now)
-	if err == nil && session.SeenDue(now) {
+	if err != nil {
+		return nil, err
+	}
+	if session.Web() != web {
+		return nil, identity.ErrSessionInvalid()
+	}
+	if session.SeenDue(now) {
 		s.Engine.SeeSession(session)
 	}
-	return session, err
+	return session, nil
 }
 
 // appendData writes the data of a reply, with its own method if it has one.

@@ -65,7 +65,7 @@ func (s *Server) allowOrigin(x *exchange) {
 
 // anyMayRead reports whether pages of all origins may read the answers of an operation.
 func (s *Server) anyMayRead(op *api.Operation) bool {
-	return s.origins.any || op != nil && op.DescribesService()
+	return s.origins.any && (op == nil || !op.Page) || op != nil && op.DescribesService()
 }
 
 // checkHost refuses a domain name that is not known to lead to a server on a loopback address. A
@@ -102,6 +102,9 @@ func (s *Server) checkPage(x *exchange) error {
 	}
 	if err := s.checkHost(x); err != nil {
 		return err
+	}
+	if x.isPage() {
+		return x.checkForm()
 	}
 	return s.checkOrigin(x)
 }

@@ -70,12 +70,17 @@ func (x *exchange) writeData(data any) error {
 	switch data := data.(type) {
 	case api.Document:
 		h.SetContentType(data.ContentType)
+		if data.Location != "" {
+			h.Set(fasthttp.HeaderLocation, data.Location)
+		}
 		if len(data.Body) > smallBody {
 			return x.setLargeBody(data.Body)
 		}
 		return x.setBody(append(x.emptyBody(), data.Body...))
 	case api.Download:
 		return x.download(&data)
+	case api.WebPage:
+		return x.writePage(&data)
 	case api.Stream:
 		return x.stream(data)
 	case api.EventStream:
@@ -169,6 +174,10 @@ func (x *exchange) refuse(err error) {
 	}
 	if x.form != formEnvelope {
 		x.refuseMessage(refusal, &entry, details)
+		return
+	}
+	if x.isPage() {
+		x.refusePage(refusal, &entry, details)
 		return
 	}
 	x.advise(refusal, details)

@@ -136,6 +136,10 @@ func (x *exchange) enter(found *route) {
 // limit, because a refusal by a limit comes before it. Errors: VALIDATION_FAILED, SESSION_INVALID,
 // SESSION_EXPIRED.
 func (s *Server) authenticate(x *exchange) (denied error) {
+	if x.isPage() {
+		s.resolveCookie(x)
+		return nil
+	}
 	x.sessionID, denied = s.sessionOf(&x.headers, &x.call)
 	return denied
 }

@@ -62,9 +62,10 @@ func (x *exchange) readHeaders(op *api.Operation) {
 		x.call.Streams = prefersStream(x.headers.accept)
 		x.call.LastEventID = string(x.headers.lastEventID)
 	}
-	if len(op.Media) > 0 {
+	if len(op.Media) > 0 || op.Linked || op.Page {
 		x.call.Host = string(x.ctx.Request.Header.Host())
 		x.call.PrefersJSON = prefersJSON(x.headers.accept)
+		x.call.PrefersHTML = prefersHTML(x.headers.accept)
 	}
 }
 

@@ -74,6 +74,10 @@ func DefaultLimits() []api.RateLimit {
 			Name: "processor-network", Scope: ScopeIP, Category: api.CategoryExpensive,
 			Unit: api.UnitProcessor, Quota: 60, WindowSeconds: 60,
 		},
+		{
+			Name: "page", Scope: ScopeCategory, Category: api.CategoryPage,
+			Quota: 300, WindowSeconds: 60,
+		},
 	}
 	for at := range limits {
 		if limits[at].Unit == "" {
@@ -120,6 +124,7 @@ const (
 var categories = []api.Category{
 	api.CategoryRead, api.CategoryWrite, api.CategoryRegistration,
 	api.CategoryRegistrationStart, api.CategoryCreation, api.CategorySearch, api.CategoryReport,
+	api.CategoryPage,
 }
 
 func newLimiter(definitions []api.RateLimit, keys int) (*limiter, error) {
@@ -227,7 +232,7 @@ func covers(of, category api.Category) bool {
 	case api.CategoryCreation, api.CategoryRegistration, api.CategoryRegistrationStart,
 		api.CategoryReport:
 		return of == "" || of == category || of == api.CategoryWrite
-	case api.CategoryRead, api.CategoryWrite:
+	case api.CategoryRead, api.CategoryWrite, api.CategoryPage:
 	}
 	return of == "" || of == category
 }

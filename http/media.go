@@ -19,3 +19,13 @@ func prefersJSON(accept []byte) bool {
 	}
 	return json > 0 && json >= text
 }
+
+// prefersHTML reports whether an Accept header names HTML, as that of browsers does.
+func prefersHTML(accept []byte) bool {
+	for one := range bytes.SplitSeq(accept, []byte(",")) {
+		if name, weight := parseMedia(one); name == "text/html" && weight > 0 {
+			return !prefersJSON(accept)
+		}
+	}
+	return false
+}

@@ -152,7 +152,7 @@ func (r *routes) nearest(method, path string) string {
 	best, away := "", 0
 	for _, try := range [][]string{given, append([]string{"api", "v1"}, given...)} {
 		for _, one := range r.all {
-			if one.method != method {
+			if one.method != method || one.operation.Page {
 				continue
 			}
 			if found, d := one.template.like(try); found != "" && (best == "" || d < away) {

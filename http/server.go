@@ -32,6 +32,8 @@ type Config struct {
 	Table []*api.Operation
 	// Raw are handlers by exact path, for all methods, with neither limits nor authentication.
 	Raw map[string]RawHandler
+	// WebFailure makes the page of a refusal. It is needed if the table has pages.
+	WebFailure func(c *api.Call, failure api.WebFailure) []byte
 	// ReadTimeout bounds the reading of one request. Default 60 s. It and the next two may end early,
 	// by a 64th of the shortest of them.
 	ReadTimeout time.Duration

@@ -13,12 +13,16 @@ type template struct {
 	segments []string // empty for a parameter
 	tail     bool     // the last segment takes the rest
 	suffix   string   // the literal segments after the rest, with their slash
+	folder   bool     // the path ends with a slash, which is not in a segment
 	literals int      // characters outside of parameters; the template with the most wins
 }
 
 func parseTemplate(path string) template {
-	t := template{text: path}
+	t := template{text: path, folder: len(path) > 1 && strings.HasSuffix(path, "/")}
 	rest := strings.TrimPrefix(path, "/")
+	if t.folder {
+		rest = strings.TrimSuffix(rest, "/")
+	}
 	for rest != "" && !t.tail {
 		var segment string
 		segment, rest, _ = strings.Cut(rest, "/")
@@ -44,6 +48,12 @@ func (t *template) match(path string, params []string) ([]string, bool) {
 		return params, false
 	}
 	rest := path[1:]
+	if t.folder {
+		var fits bool
+		if rest, fits = strings.CutSuffix(rest, "/"); !fits {
+			return params, false
+		}
+	}
 	last := len(t.segments) - 1
 	for i, literal := range t.segments {
 		if i == last && t.tail {
@@ -85,6 +95,9 @@ func (t *template) fill(params []string) string {
 		}
 		out = append(out, literal...)
 	}
+	if t.folder {
+		out = append(out, '/')
+	}
 	return string(append(out, t.suffix...))
 }
 
@@ -103,8 +116,8 @@ func (t *template) pattern() string {
 			out.WriteString("{p" + string(rune('a'+i)) + "}")
 		}
 	}
-	if out.Len() == 0 {
-		return "/"
+	if out.Len() == 0 || t.folder {
+		out.WriteByte('/')
 	}
 	return out.String()
 }

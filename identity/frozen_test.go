@@ -120,8 +120,8 @@ func everyKind(t testing.TB) *server {
 		return result
 	}
 	gone := v.register(t, "gone")
-	v.apply(v.now, NewIdemStored(gone.Agent.ID, [16]byte{1}, [16]byte{2}, v.now, 201,
-		[]byte(`{"ok":true}`)))
+	v.apply(v.now,
+		NewIdemStored(gone.Agent.ID, [16]byte{1}, [16]byte{2}, v.now, 201, []byte(`{"ok":true}`)))
 	v.now += SessionMillis + SessionMemoryMillis
 	do(&Prune{})
 	ada := v.register(t, "Ada")
@@ -161,9 +161,8 @@ func everyKind(t testing.TB) *server {
 	do(&EndDrops{Projects: []id.ID{id.New(1, [10]byte{1})}})
 	login := v.login(t, ada.Key, testKey("Ada"))
 	do(&DeclareProfile{Caller: callerOf(login.Session), Lists: everyList})
-	code := v.invite(t)
 	granted := do(&StartRegistration{
-		PublicKey: publicText(testKey("x")), Algorithm: Algorithm, Invite: code,
+		PublicKey: publicText(testKey("x")), Algorithm: Algorithm, Invite: v.invite(t),
 	})
 	_, err := v.do(&CompleteRegistration{
 		Proof:  prove(granted.(*ChallengeGranted).Challenge, testKey("y")),
@@ -172,10 +171,7 @@ func everyKind(t testing.TB) *server {
 	if err == nil {
 		t.Fatal("a wrong proof holds")
 	}
-	page := v.webSession(t, callerOf(login.Session))
-	v.now += SessionSeenMillis
-	do(&SeeSession{Caller: callerOf(page.Session)})
-	do(&RequestWebCode{Caller: callerOf(login.Session), Secret: testSecret})
+	v.useWeb(t, callerOf(login.Session))
 	for range ChallengesPerKeyMax + 1 {
 		do(&RequestChallenge{
 			AgentID: ada.Agent.ID.Format(id.Agent), KeyID: ada.Key.ID.Format(id.Key),

@@ -279,3 +279,18 @@ func (v *server) webSession(t testing.TB, caller Caller) *SessionGranted {
 	}
 	return opened.(*SessionGranted)
 }
+
+// useWeb opens a session of the web page, uses it, and leaves a code.
+func (v *server) useWeb(t testing.TB, caller Caller) {
+	t.Helper()
+	page := v.webSession(t, caller)
+	v.now += SessionSeenMillis
+	for _, command := range []Command{
+		&SeeSession{Caller: callerOf(page.Session)},
+		&RequestWebCode{Caller: caller, Secret: testSecret},
+	} {
+		if _, err := v.do(command); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

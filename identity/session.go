@@ -64,7 +64,7 @@ func deriveCredential(secret []byte, sessionID id.ID, signature string) string {
 func (s *State) Authenticate(hash [32]byte, now int64) (*Session, error) {
 	session, ok := s.Session(hash)
 	if !ok {
-		return nil, errSessionInvalid()
+		return nil, ErrSessionInvalid()
 	}
 	return session.live(now)
 }
@@ -78,10 +78,11 @@ func (s *Session) live(now int64) (*Session, error) {
 		return nil, fault.New(fault.SessionExpired, "The session has expired.").
 			With("expired_at", formatTime(s.ExpiresAt))
 	}
-	return nil, errSessionInvalid()
+	return nil, ErrSessionInvalid()
 }
 
-func errSessionInvalid() error {
+// ErrSessionInvalid is SESSION_INVALID.
+func ErrSessionInvalid() error {
 	return fault.New(fault.SessionInvalid, "The credential does not belong to a live session.")
 }
 
@@ -89,7 +90,7 @@ func errSessionInvalid() error {
 func (s *State) caller(caller Caller, now int64) (*Agent, *Session, error) {
 	session, ok := s.SessionByID(caller.Session)
 	if !ok || session.AgentID != caller.Agent {
-		return nil, nil, errSessionInvalid()
+		return nil, nil, ErrSessionInvalid()
 	}
 	if _, err := session.live(now); err != nil {
 		return nil, nil, err

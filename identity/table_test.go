@@ -38,9 +38,9 @@ type table struct {
 	// invites replaces the names of invites by their codes.
 	invites *strings.Replacer
 	// codes are those of the web page.
-	codes   map[string]string
-	pairs   []string
-	args    map[string]string
+	codes map[string]string
+	pairs []string
+	args  map[string]string
 }
 
 func newTable(t testing.TB) *table {
@@ -49,7 +49,7 @@ func newTable(t testing.TB) *table {
 		sessions: map[string]*Session{}, hashes: map[string][32]byte{},
 		credential: map[string]string{}, keys: map[string]*Key{}, agents: map[string]id.ID{},
 		reports: map[string]id.ID{}, codes: map[string]string{},
-		names:   strings.NewReplacer(), invites: strings.NewReplacer(),
+		names: strings.NewReplacer(), invites: strings.NewReplacer(),
 	}
 }
 
@@ -140,7 +140,8 @@ func (b *table) run(command string) (string, error) {
 	case "fill-reports":
 		return b.fillReports()
 	case "web-agent":
-		agent, err := b.v.state.WebCodeAgent(b.codes[b.args["code"]]+b.args["spoilt"], testSecret, b.v.now)
+		code := b.codes[b.args["code"]] + b.args["spoilt"]
+		agent, err := b.v.state.WebCodeAgent(code, testSecret, b.v.now)
 		if err != nil {
 			return "", err
 		}

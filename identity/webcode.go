@@ -35,7 +35,7 @@ func (c *RequestWebCode) Decide(s *State, st Stamp) (Outcome, error) {
 	}
 	key, ok := agent.Key(session.KeyID)
 	if !ok || !key.Active() {
-		return Outcome{}, errSessionInvalid()
+		return Outcome{}, ErrSessionInvalid()
 	}
 	outcome, err := issueChallenge(s, st, PurposeWeb, key.PublicKey, agent.ID, key.ID)
 	if err != nil {
@@ -109,8 +109,8 @@ func (c *OpenWebSession) Decide(s *State, st Stamp) (Outcome, error) {
 	}, nil
 }
 
-// WebCodeAgent returns the agent that a code would sign in, without using the code up. Errors: those
-// of OpenWebSession, as an INVALID code has none of the effects of an attempt.
+// WebCodeAgent returns the agent that a code would sign in, without using the code up. Errors:
+// CHALLENGE_EXPIRED, CHALLENGE_CONSUMED.
 func (s *State) WebCodeAgent(code string, secret []byte, now int64) (*Agent, error) {
 	ref, _, _ := strings.Cut(code, webCodeDivider)
 	challenge, err := s.findChallenge(ref, PurposeWeb, now)

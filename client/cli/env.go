@@ -25,6 +25,8 @@ type Env struct {
 	// Program is what sessions say of this program.
 	Program client.Program
 	Now     func() time.Time
+	// OpenURL shows a page in the browser of the person, nil where there is none.
+	OpenURL func(url string) error
 	// Offline makes the answers of a server's MCP endpoint that need no server.
 	Offline func(server string) (bridge.Offline, error)
 }

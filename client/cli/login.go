@@ -28,6 +28,7 @@ type LoginCommand struct {
 	Handle  string `help:"The handle of a new agent." placeholder:"HANDLE"`
 	KeyFile string `name:"key" type:"path" help:"Use the key of this file, and leave it there." placeholder:"FILE"`
 	Yes     bool   `help:"Ask nothing."`
+	Web     bool   `help:"Sign in a browser, too: print a link, and open it at a terminal."`
 	Output
 }
 
@@ -40,6 +41,8 @@ type login struct {
 	Handle  string `json:"handle"`
 	// Registered is true for an agent that is new.
 	Registered bool `json:"registered"`
+	// WebURL signs in a browser, once; empty if none was asked for.
+	WebURL string `json:"web_url,omitzero"`
 }
 
 // Run signs in, and makes the profile.
@@ -56,6 +59,11 @@ func (c *LoginCommand) Run(ctx context.Context, env *Env) error {
 	if err != nil {
 		return err
 	}
+	if c.Web {
+		if done.WebURL, err = c.webCode(ctx, env, done); err != nil {
+			return err
+		}
+	}
 	data, err := json.Marshal(done)
 	if err != nil {
 		return err
@@ -67,7 +75,10 @@ func (c *LoginCommand) Run(ctx context.Context, env *Env) error {
 		}
 		_, err := fmt.Fprintf(out, "%s at %s as @%s (profile %s).\n",
 			how, done.Server, done.Handle, done.Profile)
-		return err
+		if err != nil || done.WebURL == "" {
+			return err
+		}
+		return env.openBrowser(out, done.WebURL)
 	})
 }
 

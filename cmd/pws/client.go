@@ -35,7 +35,7 @@ func clientEnv(out, errs io.Writer) (*cli.Env, error) {
 		TerminalOut: term.IsTerminal(int(os.Stdout.Fd())),
 		TerminalErr: term.IsTerminal(int(os.Stderr.Fd())),
 		Program:     connect.Program{Name: program, Version: version},
-		Now:         time.Now,
+		OpenURL:     openURL, Now: time.Now,
 		Offline: func(server string) (mcpbridge.Offline, error) {
 			return http.NewOffline(api.Config{Version: version, PublicURL: server})
 		},

@@ -217,6 +217,10 @@ func (e *example) text(name, text string) string {
 	if name == "sections" {
 		return e.named(name, text, func(_ int, sum []byte) string { return fmt.Sprintf("%x", sum) })
 	}
+	if _, code, is := strings.Cut(text, "/ui/login#"); is && name == "url" {
+		id, mac, _ := strings.Cut(code, ".")
+		return "https://work.example/ui/login#" + e.id(id) + "." + e.secret("code", mac, 32)
+	}
 	text = longPart.ReplaceAllStringFunc(text, func(part string) string {
 		if instead, known := e.names[part]; known {
 			return instead

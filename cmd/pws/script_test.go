@@ -134,6 +134,9 @@ type script struct {
 	front *front
 	// bridges are the running processes of pws mcp, by name.
 	bridges map[string]*bridgeProcess
+	// browsers are those of the web page, by name; browsing is the current one.
+	browsers map[string]*browser
+	browsing string
 }
 
 // command implements a command of the scripts.
@@ -151,6 +154,7 @@ func commands() map[string]command {
 	all["parts"] = wrap((*script).parts)
 	maps.Copy(all, followCommands())
 	maps.Copy(all, bridgeCommands())
+	maps.Copy(all, webCommands())
 	return all
 }
 

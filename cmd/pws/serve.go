@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"pws/client/cli"
 	"pws/http"
 	"pws/internal/datadir"
+	"pws/web"
 )
 
 // shutdownMax bounds how long a shutdown waits for running requests.
@@ -69,6 +71,8 @@ type ServeCommand struct {
 
 	MCPLegacy string `name:"mcp-legacy" default:"on" enum:"on,off" help:"MCP before version 2026-07-28: on or off."`
 
+	Web string `default:"on" enum:"on,off" help:"Web page below /ui/: on or off."`
+
 	Search     string        `default:"on" enum:"on,off" help:"Whether public work is indexed for search: on or off."`
 	FeedEvents int           `default:"1000000" help:"Events that are kept for those who poll."`
 	FeedAge    time.Duration `default:"720h" help:"Age above which events are not kept."`
@@ -116,8 +120,7 @@ func (c *ServeCommand) Run(out io.Writer) error {
 	logRecovery(log, report)
 	if c.TestClock {
 		log.Warn("TEST CLOCK ENABLED: any client can change the time. Do not use this in production.")
-		serverConfig.Table = append(api.Table[:len(api.Table):len(api.Table)],
-			api.TestClock(engine.Advance))
+		serverConfig.Table = append(serverConfig.Table, api.TestClock(engine.Advance))
 	}
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
@@ -128,6 +131,7 @@ func (c *ServeCommand) Run(out io.Writer) error {
 		Version: version, Started: engine.Now(), Limits: limits,
 		Stored: c.storedLimits(), UploadRecordBytes: fitted.uploadRecords(),
 		PublicURL: c.PublicURL, Address: address, NoEarlierMCP: c.MCPLegacy == "off",
+		WebPage: c.Web == "on",
 	})
 	service.Documents = docs.New(service.Config)
 	admin, err := startAdmin(c.AdminListen, engine, &serverConfig, log)
@@ -217,7 +221,8 @@ func (c *ServeCommand) storedLimits() api.StoredLimits {
 // serverConfig parses the flags that need more than kong does.
 func (c *ServeCommand) serverConfig() (http.Config, []api.RateLimit, error) {
 	config := http.Config{
-		Origins: c.AllowedOrigins, Waiting: c.Waiting, WaitingPerAgent: c.WaitingPerAgent,
+		Table: slices.Clone(api.Table), Origins: c.AllowedOrigins,
+		Waiting: c.Waiting, WaitingPerAgent: c.WaitingPerAgent,
 		WaitingPerIP: c.WaitingPerIP, Connections: c.Connections,
 		ConnectionsPerIP: c.ConnectionsPerIP, Expensive: c.Expensive, Writes: c.Writes,
 	}
@@ -238,6 +243,11 @@ func (c *ServeCommand) serverConfig() (http.Config, []api.RateLimit, error) {
 	}
 	if err := listenProblem("--listen", c.Listen); err != nil {
 		return config, nil, err
+	}
+	if c.Web == "on" {
+		pages := web.New()
+		config.WebFailure = pages.Failure
+		config.Table = append(config.Table, pages.Table()...)
 	}
 	if c.AdminListen != "" {
 		if err := listenProblem("--admin-listen", c.AdminListen); err != nil {

@@ -76,6 +76,7 @@ var mayImport = map[string][]string{
 		"work", "identity", "index", "index/feed", "index/search", "index/wake", "wal", "snapshot",
 		"blobs", "uploads", "api",
 	},
+	"web":             {"api", "api/jsonschema", "internal/fault"},
 	"http":            {"api", "api/jsonschema", "internal/fault", "internal/id"},
 	"bench":           {"bench/child", "bench/client", "wal"},
 	"bench/child":     {},

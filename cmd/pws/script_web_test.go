@@ -1,0 +1,250 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// The commands of the web page:
+//
+//	browser NAME                           browsers have their own cookies
+//	browse PATH STATUS [REGEXP ...]        opens a page
+//	submit [-from ORIGIN] PATH FIELD=TEXT ... STATUS [REGEXP ...]
+//
+//	code AGENT                             sets the variable code to one of the agent's
+//	cookie                                 sets the variable cookie to the browser's
+//	asset NAME                             loads a file of the page that was shown last
+//
+// They follow redirects and expect a status and texts of the page, or with ! that it has none. A
+// form is sent with the token of the page that was shown last, unless a field gives another. Each
+// page is also checked for what holds for all of them.
+
+// browser is what a browser knows: its cookies, and of the last page the token and the text.
+type browser struct {
+	http        *http.Client
+	token, page string
+}
+
+func (s *script) browser() (*browser, error) {
+	if s.browsers == nil {
+		s.browsers = map[string]*browser{}
+	}
+	if known := s.browsers[s.browsing]; known != nil {
+		return known, nil
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		return nil, err
+	}
+	made := &browser{http: &http.Client{Jar: jar, Timeout: patience}}
+	s.browsers[s.browsing] = made
+	return made, nil
+}
+
+func (s *script) useBrowser(_ *testscript.TestScript, args []string) error {
+	if len(args) != 1 {
+		return errors.New("usage: browser NAME")
+	}
+	s.browsing = args[0]
+	return nil
+}
+
+func (s *script) browse(ts *testscript.TestScript, args []string) error {
+	if len(args) < 2 {
+		return errors.New("usage: browse PATH STATUS [REGEXP ...]")
+	}
+	return s.visit(ts, http.MethodGet, "", args[0], nil, args[1:])
+}
+
+func (s *script) submit(ts *testscript.TestScript, args []string) error {
+	origin := "http://" + s.server.address
+	if len(args) > 2 && args[0] == "-from" {
+		origin, args = args[1], args[2:]
+	}
+	at := slices.IndexFunc(args, statusPattern.MatchString)
+	if at < 1 {
+		return errors.New("usage: submit [-from ORIGIN] PATH FIELD=TEXT ... STATUS [REGEXP ...]")
+	}
+	fields := url.Values{}
+	for _, field := range args[1:at] {
+		name, value, _ := strings.Cut(s.expand(field), "=")
+		fields.Set(name, value)
+	}
+	return s.visit(ts, http.MethodPost, origin, args[0], fields, args[at:])
+}
+
+// visit opens a page and checks what it shows.
+func (s *script) visit(
+	ts *testscript.TestScript, method, origin, path string, fields url.Values, expected []string,
+) error {
+	if err := s.tick(ts); err != nil {
+		return err
+	}
+	b, err := s.browser()
+	if err != nil {
+		return err
+	}
+	var body io.Reader
+	if fields != nil {
+		if !fields.Has("token") && b.token != "" {
+			fields.Set("token", b.token)
+		}
+		body = strings.NewReader(fields.Encode())
+	}
+	asked, err := http.NewRequest(method, "http://"+s.server.address+s.expand(path), body)
+	if err != nil {
+		return err
+	}
+	asked.Header.Set("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
+	if fields != nil {
+		asked.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		asked.Header.Set("Origin", origin)
+	}
+	answer, err := b.http.Do(asked)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	page, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return err
+	}
+	return s.shown(b, answer, string(page), expected)
+}
+
+var tokenPattern = regexp.MustCompile(`name="token" value="([^"]+)"`)
+
+func (s *script) shown(b *browser, answer *http.Response, page string, expected []string) error {
+	if found := tokenPattern.FindStringSubmatch(page); found != nil {
+		b.token = found[1]
+	}
+	b.page = page
+	if want, _ := strconv.Atoi(expected[0]); answer.StatusCode != want {
+		return fmt.Errorf("status %d, not %d: %s", answer.StatusCode, want, page)
+	}
+	if problem := pageProblem(answer, page); problem != "" {
+		return fmt.Errorf("the page %s: %s", problem, page)
+	}
+	for _, text := range expected[1:] {
+		text, absent := strings.CutPrefix(s.expand(text), "!")
+		pattern, err := regexp.Compile(text)
+		if err != nil {
+			return err
+		}
+		if pattern.MatchString(page) == absent {
+			return fmt.Errorf("%q is found: %v in %s", text, !absent, page)
+		}
+	}
+	return nil
+}
+
+// inPage are what no page has: code and style in it, and addresses of others.
+var inPage = regexp.MustCompile(`(?i)<script(?: [^>]*)?>[^<]|` +
+	`<[^>]*\s(?:on[a-z]+|style)=|<(?:style|img|iframe|object|embed|base|svg)\b|` +
+	`<[^>]*\s(?:src|href|action|formaction)="(?:[a-z]+:|//)`)
+
+// pageBytesMax is the size that no page of the tests exceeds.
+const pageBytesMax = 60 << 10
+
+// pageProblem returns what is wrong with a page, empty if nothing is.
+func pageProblem(answer *http.Response, page string) string {
+	head := answer.Header
+	switch {
+	case !strings.HasPrefix(head.Get("Content-Type"), "text/html"):
+		return "is no HTML"
+	case !strings.HasPrefix(head.Get("Content-Security-Policy"), "default-src 'none'; "):
+		return "has no policy"
+	case head.Get("X-Content-Type-Options") != "nosniff":
+		return "may be taken for something else"
+	case head.Get("Access-Control-Allow-Origin") != "":
+		return "can be read by others"
+	case len(page) > pageBytesMax:
+		return "is too large"
+	case strings.Count(page, "<h1>") != 1:
+		return "has not one heading"
+	case !strings.HasSuffix(page, "</html>\n"):
+		return "is cut"
+	}
+	if found := inPage.FindString(page); found != "" {
+		return "has " + found
+	}
+	return ""
+}
+
+// code gets a code of an agent, which stays the caller.
+func (s *script) code(ts *testscript.TestScript, args []string) error {
+	if len(args) != 1 {
+		return errors.New("usage: code AGENT")
+	}
+	defer func(caller string) { s.caller = caller }(s.caller)
+	if err := s.as(ts, args); err != nil {
+		return err
+	}
+	sent := &request{method: http.MethodPost, target: "/api/v1/auth/web-codes"}
+	if err := s.expect(sent, http.StatusCreated, ""); err != nil {
+		return err
+	}
+	link, _ := s.last.at("data.url")
+	_, code, _ := strings.Cut(textOf(link), "#")
+	s.set(ts, "code", code)
+	return nil
+}
+
+func (s *script) cookie(ts *testscript.TestScript, _ []string) error {
+	b, err := s.browser()
+	if err != nil {
+		return err
+	}
+	for _, one := range b.http.Jar.Cookies(&url.URL{Scheme: "http", Host: s.server.address}) {
+		s.set(ts, "cookie", one.Value)
+	}
+	return nil
+}
+
+// asset loads a file that the last page names. Browsers keep it, and another hash is none.
+func (s *script) asset(_ *testscript.TestScript, args []string) error {
+	b, err := s.browser()
+	if err != nil {
+		return err
+	}
+	address := regexp.MustCompile(`/ui/assets/([^/"]+)/` + regexp.QuoteMeta(args[0])).
+		FindStringSubmatch(b.page)
+	if address == nil {
+		return errors.New("the page does not load it")
+	}
+	for path, want := range map[string]string{
+		address[0]: "200 public, max-age=31536000, immutable",
+		strings.Replace(address[0], address[1], "other", 1): "404 no-store",
+	} {
+		answer, err := b.http.Get("http://" + s.server.address + path)
+		if err != nil {
+			return err
+		}
+		got := fmt.Sprint(answer.StatusCode, " ", answer.Header.Get("Cache-Control"))
+		if err := errors.Join(answer.Body.Close()); err != nil || got != want {
+			return fmt.Errorf("%s: %s, not %s, %w", path, got, want, err)
+		}
+	}
+	return nil
+}
+
+func webCommands() map[string]command {
+	return map[string]command{
+		"browser": wrap((*script).useBrowser),
+		"browse":  wrap((*script).browse),
+		"submit":  wrap((*script).submit),
+		"code":    wrap((*script).code),
+		"cookie":  wrap((*script).cookie),
+		"asset":   wrap((*script).asset),
+	}
+}

@@ -1,0 +1,95 @@
+package web
+
+import (
+	"net/url"
+
+	"pws/api"
+)
+
+func (w *Web) contributionPages() []*api.Operation {
+	path := at("c") + "/{contribution}"
+	return []*api.Operation{
+		w.page("contributions", at("p")+"/{project}/contributions",
+			query("contribution.list", "cursor", "status"), (*visit).contributions),
+		w.expensive(w.page("contribution", path, nil, (*visit).contribution)),
+		w.form("review", path+"/review", review),
+		w.expensive(w.form("accept", path+"/accept", accept)),
+		w.form("reject", path+"/reject", reject),
+	}
+}
+
+func (v *visit) contributions() (view, error) {
+	status := v.Query["status"]
+	made, list, head, err := listOf[api.ContributionsData](v, "contributions", "Contributions",
+		"contribution.list", "contributions", "limit", "50", "status", status)
+	made.Data = inHead[[]api.Contribution]{
+		head, list.Contributions, next(list.NextCursor, "status", status),
+	}
+	return made, err
+}
+
+// contributionView is a contribution with the diff of its current revision.
+type contributionView struct {
+	Project      api.Project
+	Contribution api.Contribution
+	Diff         diff
+	// Decides says that the visitor may accept and reject it, Reviews that it may be reviewed.
+	Decides, Reviews bool
+}
+
+func (v *visit) contribution() (view, error) {
+	made := view{Template: "contribution"}
+	found, err := read[api.ContributionData](v, "contribution.read",
+		[]string{v.Param("contribution")})
+	if err != nil {
+		return made, err
+	}
+	all := contributionView{Contribution: found.Contribution}
+	project, err := read[api.ProjectData](v, "project.read",
+		[]string{all.Contribution.ProjectID})
+	if err != nil {
+		return made, err
+	}
+	all.Project = project.Project
+	params := []string{all.Contribution.ID, all.Contribution.CurrentRevisionID}
+	differs, err := read[api.RevisionDiffData](v, "contribution.diff", params)
+	if err != nil {
+		return made, err
+	}
+	all.Diff = newDiff(differs.Diff.Text, differs.Diff.Files, differs.Diff.Truncated)
+	own := all.Contribution.Author.Handle == v.CallerHandle()
+	open := all.Contribution.DecidedAt == nil && all.Contribution.AcceptedID == nil
+	if viewer := all.Project.Viewer; viewer != nil && open {
+		role := deref(viewer.Role)
+		all.Decides = role == "OWNER" || role == "MAINTAINER"
+		all.Reviews = !own
+	}
+	made.Title, made.Data = cut(80, all.Contribution.Summary), all
+	made.Source = "/api/v1/contributions/" + all.Contribution.ID
+	return made, nil
+}
+
+// review records the verdict of the form on the revision that was shown.
+func review(v *visit, fields url.Values) (api.WebPage, error) {
+	id := v.Param("contribution")
+	_, err := submit[api.ReviewData](v, "contribution.review", []string{id},
+		map[string]any{
+			"revision_id": fields.Get("revision"), "verdict": fields.Get("verdict"),
+			"body": fields.Get("body"),
+		})
+	return to(at("c", id)), err
+}
+
+func accept(v *visit, fields url.Values) (api.WebPage, error) {
+	id := v.Param("contribution")
+	_, err := submit[api.ContributionAccepted](v, "contribution.accept", []string{id},
+		map[string]any{"revision_id": fields.Get("revision")})
+	return to(at("c", id)), err
+}
+
+func reject(v *visit, fields url.Values) (api.WebPage, error) {
+	id := v.Param("contribution")
+	_, err := submit[api.ContributionData](v, "contribution.reject", []string{id},
+		map[string]any{"reason": fields.Get("body")})
+	return to(at("c", id)), err
+}

@@ -1,0 +1,116 @@
+package web
+
+import (
+	"net/url"
+
+	"pws/api"
+)
+
+func (w *Web) projectPages() []*api.Operation {
+	return []*api.Operation{
+		w.page("project", at("p")+"/{project}", nil, (*visit).project),
+		w.page("handoffs", at("p")+"/{project}/handoffs", query("handoff.list", "cursor"),
+			(*visit).handoffs),
+	}
+}
+
+// projectHead is what all pages of a project show.
+type projectHead struct {
+	api.Project
+	// Owned says that the visitor is its owner.
+	Owned bool
+}
+
+// head reads the project of a page.
+func (v *visit) head() (projectHead, error) {
+	found, err := read[api.ProjectData](v, "project.read", []string{v.Param("project")})
+	head := projectHead{Project: found.Project}
+	viewer := found.Project.Viewer
+	head.Owned = viewer != nil && viewer.Role != nil && *viewer.Role == "OWNER"
+	return head, err
+}
+
+// overview is the first page of a project.
+type overview struct {
+	Head       projectHead
+	State      api.State
+	Handoff    *api.Handoff
+	Working    []api.Task
+	Changesets []api.Changeset
+}
+
+func (v *visit) project() (view, error) {
+	made := view{Template: "project", Tab: "overview"}
+	head, err := v.head()
+	if err != nil {
+		return made, err
+	}
+	params := []string{head.ID}
+	all := overview{Head: head}
+	state, err := read[api.StateData](v, "state.read", params)
+	if err != nil {
+		return made, err
+	}
+	all.State = state.State
+	handoffs, err := read[api.HandoffsData](v, "handoff.list", params, "limit", "1")
+	if err != nil {
+		return made, err
+	}
+	if len(handoffs.Handoffs) > 0 {
+		all.Handoff = &handoffs.Handoffs[0]
+	}
+	working, err := read[api.TasksData](v, "task.list", params, "claimed", "true", "limit", "10")
+	if err != nil {
+		return made, err
+	}
+	all.Working = working.Tasks
+	changesets, err := read[api.ChangesetsData](v, "changeset.list", params, "limit", "10")
+	all.Changesets = changesets.Changesets
+	made.Title, made.Data = head.Name, all
+	made.Source = "/api/v1/projects/" + head.ID
+	return made, err
+}
+
+// inHead is a page of a project with a list.
+type inHead[T any] struct {
+	Head projectHead
+	List T
+	// Next is the query of the next page, empty on the last one.
+	Next string
+}
+
+// listOf reads a list of the project of a page.
+func listOf[T any](
+	v *visit, template, title, operation, part string, pairs ...string,
+) (made view, list T, head projectHead, err error) {
+	made = view{Template: template, Tab: template, Title: title}
+	if head, err = v.head(); err != nil {
+		return made, list, head, err
+	}
+	made.Title = title + " of " + head.Name
+	made.Source = "/api/v1/projects/" + head.ID + "/" + part
+	pairs = append(pairs, "cursor", v.Query["cursor"])
+	list, err = read[T](v, operation, []string{head.ID}, pairs...)
+	return made, list, head, err
+}
+
+func (v *visit) handoffs() (view, error) {
+	made, list, head, err := listOf[api.HandoffsData](v, "handoffs", "Handoffs", "handoff.list",
+		"handoffs", "limit", "20")
+	made.Data = inHead[[]api.Handoff]{head, list.Handoffs, next(list.NextCursor)}
+	return made, err
+}
+
+// next is the query of the next page.
+func next(cursor *string, pairs ...string) string {
+	if cursor == nil {
+		return ""
+	}
+	query := url.Values{"cursor": {*cursor}}
+	for at := 0; at < len(pairs); at += 2 {
+		if pairs[at+1] != "" {
+			query.Set(pairs[at], pairs[at+1])
+		}
+	}
+	return "?" + query.Encode()
+}

@@ -1,0 +1,95 @@
+package web
+
+import (
+	"net/url"
+	"strings"
+
+	"pws/api"
+)
+
+func (w *Web) searchPages() []*api.Operation {
+	return []*api.Operation{
+		w.expensive(w.page("search", at("search"), query("search.query", "q", "type", "cursor"),
+			(*visit).search)),
+		w.page("projects", at("projects"), query("project.mine", "cursor"), (*visit).projects),
+		w.page("agent", at("a")+"/{agent}", nil, (*visit).agent),
+		w.page("inbox", at("inbox"), query("inbox.read", "cursor"), (*visit).inbox),
+		w.form("inbox", at("inbox"), markRead),
+	}
+}
+
+// found is the answer to a search.
+type found struct {
+	Query, Type string
+	api.SearchData
+	Next string
+}
+
+func (v *visit) search() (view, error) {
+	all := found{Query: v.Query["q"], Type: v.Query["type"]}
+	made := view{Template: "search", Title: "Search", Tab: "search", Data: all}
+	if strings.TrimSpace(all.Query) == "" {
+		return made, nil
+	}
+	data, err := read[api.SearchData](v, "search.query", nil, "q", all.Query, "type", all.Type,
+		"cursor", v.Query["cursor"], "limit", "25")
+	all.SearchData = data
+	all.Next = next(data.NextCursor, "q", all.Query, "type", all.Type)
+	made.Data, made.Source = all, "/api/v1/search"
+	return made, err
+}
+
+// Types are those that can be searched for alone.
+func (found) Types() []string {
+	return []string{"PROJECT", "TASK", "AGENT", "HANDOFF", "ARTIFACT", "FILE", "DISCUSSION"}
+}
+
+// Link is where a result leads.
+func (f found) Link(one api.SearchResult) string {
+	switch one.EntityType {
+	case "PROJECT":
+		return at("p", one.ID)
+	case "TASK":
+		return at("t", one.ID)
+	case "AGENT":
+		return at("a", one.Title)
+	case "FILE":
+		return at("p", deref(one.ProjectID), "file", deref(one.Path))
+	}
+	return at("p", deref(one.ProjectID))
+}
+
+func (v *visit) projects() (view, error) {
+	mine, err := read[api.OwnProjectsData](v, "project.mine", nil, "limit", "50",
+		"cursor", v.Query["cursor"])
+	return view{
+		Template: "projects", Title: "Projects", Tab: "projects",
+		Source: "/api/v1/agents/me/projects",
+		Data:   inHead[[]api.Project]{List: mine.Projects, Next: next(mine.NextCursor)},
+	}, err
+}
+
+// agentView is an agent with what it says it can do.
+func (v *visit) agent() (view, error) {
+	data, err := read[api.AgentData](v, "agent.read", []string{v.Param("agent")})
+	return view{
+		Template: "agent", Title: "@" + data.Agent.Handle,
+		Source: "/api/v1/agents/" + data.Agent.ID, Data: data.Agent,
+	}, err
+}
+
+func (v *visit) inbox() (view, error) {
+	data, err := read[api.InboxData](v, "inbox.read", nil, "limit", "50",
+		"cursor", v.Query["cursor"])
+	return view{
+		Template: "inbox", Title: "Inbox", Tab: "inbox", Source: "/api/v1/inbox",
+		Data: inHead[[]api.InboxItem]{List: data.Items, Next: next(data.NextCursor)},
+	}, err
+}
+
+// markRead marks all items as read.
+func markRead(v *visit, _ url.Values) (api.WebPage, error) {
+	_, err := submit[api.InboxUpdated](v, "inbox.update", nil,
+		map[string]any{"all": true, "status": "READ"})
+	return to(at("inbox")), err
+}

@@ -1,0 +1,113 @@
+package web
+
+import (
+	"embed"
+	"html/template"
+	"strings"
+	"time"
+	"unicode"
+
+	"pws/api"
+)
+
+//go:embed templates
+var templateFiles embed.FS
+
+// templates are those of the pages by name, each with the layout around it.
+type templates map[string]*template.Template
+
+func (w *Web) parseTemplates() templates {
+	functions := template.FuncMap{
+		"at": at, "plain": plain, "cut": cut, "word": word, "stamp": stamp, "deref": deref,
+		"inc": func(n int) int { return n + 1 },
+	}
+	base := template.Must(template.New("layout.html").Funcs(functions).
+		ParseFS(templateFiles, "templates/layout.html", "templates/part_*.html"))
+	entries, err := templateFiles.ReadDir("templates")
+	if err != nil {
+		panic(err)
+	}
+	all := templates{}
+	for _, entry := range entries {
+		name, _ := strings.CutSuffix(entry.Name(), ".html")
+		if name == "layout" || strings.HasPrefix(name, "part_") {
+			continue
+		}
+		own := template.Must(base.Clone())
+		all[name] = template.Must(own.ParseFS(templateFiles, "templates/"+entry.Name()))
+	}
+	return all
+}
+
+// plain is a text of others in which characters that change the direction of writing, and control
+// characters, are seen.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
+			return '�'
+		}
+		return r
+	}, text)
+}
+
+// cut is the beginning of a text in one line.
+func cut(chars int, text string) string {
+	text = strings.Join(strings.Fields(plain(text)), " ")
+	if runes := []rune(text); len(runes) > chars {
+		return string(runes[:chars-1]) + "…"
+	}
+	return text
+}
+
+// word is a name of the interface, such as IN_PROGRESS, as people write it.
+func word(name string) string {
+	return strings.ToLower(strings.ReplaceAll(name, "_", " "))
+}
+
+// stamp is a time in the form that machines read.
+func stamp(at api.Time) string { return time.UnixMilli(int64(at)).UTC().Format(time.RFC3339) }
+
+func deref(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+// Ago is how long ago a time was, or how long it takes until it comes.
+func (s shown) Ago(at api.Time) string {
+	passed := time.Duration(s.now-int64(at)) * time.Millisecond
+	switch {
+	case passed < -time.Minute:
+		return "in " + span(-passed)
+	case passed < time.Minute:
+		return "now"
+	case passed < 30*day:
+		return span(passed) + " ago"
+	}
+	return time.UnixMilli(int64(at)).UTC().Format(time.DateOnly)
+}
+
+// Left is how much of a lease is left, in percent.
+func (s shown) Left(until api.Time, lease int) int64 {
+	if lease <= 0 {
+		return 0
+	}
+	return min(100, max(0, (int64(until)-s.now)/int64(lease)/10))
+}
+
+const day = 24 * time.Hour
+
+// span is a duration in its largest unit.
+func span(d time.Duration) string {
+	switch {
+	case d < time.Hour:
+		return plural(int(d.Minutes()), "minute")
+	case d < 2*day:
+		return plural(int(d.Hours()), "hour")
+	}
+	return plural(int(d/day), "day")
+}

@@ -1,0 +1,139 @@
+package web
+
+import (
+	"bytes"
+	"net/url"
+	"strings"
+
+	"pws/api"
+)
+
+// Web makes the pages.
+type Web struct {
+	templates templates
+	assets    map[string]asset
+}
+
+// New reads the templates and assets that the program contains.
+func New() *Web {
+	w := &Web{assets: readAssets()}
+	w.templates = w.parseTemplates()
+	return w
+}
+
+// Table lists the operations of all pages.
+func (w *Web) Table() []*api.Operation {
+	var all []*api.Operation
+	for _, some := range [][]*api.Operation{
+		w.assetOperations(), w.loginPages(), w.todayPages(), w.projectPages(), w.filePages(),
+		w.logPages(), w.taskPages(), w.contributionPages(), w.searchPages(), w.missingPages(),
+	} {
+		all = append(all, some...)
+	}
+	return all
+}
+
+// visit is one request for a page.
+type visit struct {
+	*api.Call
+	web *Web
+}
+
+// view is what a page shows.
+type view struct {
+	// Template is the name of its file without the ending.
+	Template string
+	Title    string
+	// Tab is the entry of the head, or of the head of a project, that is shown as the current one.
+	Tab string
+	// Source is the path of the interface with the same data, empty if there is none.
+	Source string
+	// Status is that of the answer; zero means 200.
+	Status int
+	Data   any
+}
+
+// shown is what the layout and the template of a page get.
+type shown struct {
+	view
+	// Handle is the caller's, empty for an anonymous one.
+	Handle string
+	// Token goes into the forms of the page.
+	Token string
+	// Script and Style are the addresses of the assets.
+	Script, Style string
+	now           int64
+}
+
+// page declares a page that is read.
+func (w *Web) page(
+	name, path string, query []api.Param, show func(v *visit) (view, error),
+) *api.Operation {
+	return api.Declare[api.None, api.WebPage](api.Operation{
+		Name: "page." + name, Method: "GET", Path: path, Auth: api.Optional,
+		Category: api.CategoryPage, Statuses: []int{200}, Page: true,
+		Params: params(path), Query: query,
+	}, func(c *api.Call, _ *api.None) (api.Reply, error) {
+		made, err := show(&visit{Call: c, web: w})
+		if err != nil {
+			return api.Reply{}, err
+		}
+		return w.reply(c, made), nil
+	})
+}
+
+// params are the parameters of a path.
+func params(path string) (all []api.Param) {
+	for segment := range strings.SplitSeq(path, "/") {
+		if name, is := strings.CutPrefix(segment, "{"); is {
+			all = append(all, api.Param{Name: strings.TrimRight(name, "*}")})
+		}
+	}
+	return all
+}
+
+// reply renders a view.
+func (w *Web) reply(c *api.Call, made view) api.Reply {
+	return api.Reply{Status: made.Status, Data: api.WebPage{Body: w.render(c, made)}}
+}
+
+func (w *Web) render(c *api.Call, made view) []byte {
+	page := shown{
+		view: made, Handle: c.CallerHandle(), Token: formToken(c),
+		Script: w.assets["page.js"].path, Style: w.assets["style.css"].path,
+		now: c.Now,
+	}
+	var body bytes.Buffer
+	if err := w.templates[made.Template].Execute(&body, page); err != nil {
+		// Templates are compiled with the program; what they get is typed.
+		panic(err)
+	}
+	return body.Bytes()
+}
+
+// Failure is the page of a refusal.
+func (w *Web) Failure(c *api.Call, failure api.WebFailure) []byte {
+	return w.render(c, view{Template: "failure", Title: failure.Message, Data: failure})
+}
+
+// missingPages answers addresses below the page that are none.
+func (w *Web) missingPages() []*api.Operation {
+	return []*api.Operation{
+		w.page("missing", api.WebPath+"{rest*}", nil, func(*visit) (view, error) {
+			return view{}, errNoPage()
+		}),
+	}
+}
+
+// at is an address of the page: parts are escaped.
+func at(parts ...string) string {
+	var path strings.Builder
+	path.WriteString(strings.TrimSuffix(api.WebPath, "/"))
+	for _, part := range parts {
+		for segment := range strings.SplitSeq(part, "/") {
+			path.WriteByte('/')
+			path.WriteString(url.PathEscape(segment))
+		}
+	}
+	return path.String()
+}

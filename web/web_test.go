@@ -1,0 +1,50 @@
+package web
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"pws/api"
+)
+
+func TestPlainTexts(t *testing.T) {
+	for text, want := range map[string]string{
+		"a\tb\nc":         "a\tb\nc",
+		"a\x1b[31mb":      "a\uFFFD[31mb",
+		"a\u202eb\u2066c": "a\uFFFDb\uFFFDc",
+		"für 你好":          "für 你好",
+	} {
+		if got := plain(text); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+	if got := cut(5, " a\n b \u202ecdefg"); got != "a b …" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestDiffsAreReadAsTheyAreWritten(t *testing.T) {
+	text := strings.Join([]string{
+		"diff --git a/x.go b/x.go", "--- a/x.go", "+++ b/x.go", "@@ -1,3 +1,4 @@", " one", "-two",
+		"+deux", "+diff --git a/fake b/fake", " three", "@@ -10 +11 @@ func", "-- minus", "++ plus",
+		`\ No newline at end of file`, "diff --git a/y b/z", "similarity index 100%",
+		"rename from y", "rename to z", "",
+	}, "\n")
+	got := newDiff(text, []api.DiffFile{
+		{Path: "x.go", Additions: 3, Deletions: 2}, {Path: "z"}, {Path: "cut", Additions: 1},
+	}, true)
+	want := []row{
+		{"gap", 0, 0, "@@ -1,3 +1,4 @@"}, {"same", 1, 1, "one"}, {"removed", 2, 0, "two"},
+		{"added", 0, 2, "deux"}, {"added", 0, 3, "diff --git a/fake b/fake"}, {"same", 3, 4, "three"},
+		{"gap", 0, 0, "@@ -10 +11 @@ func"}, {"removed", 10, 0, "- minus"}, {"added", 0, 11, "+ plus"},
+		{"gap", 0, 0, `\ No newline at end of file`},
+	}
+	if !reflect.DeepEqual(got.Files[0].Rows, want) {
+		t.Errorf("rows %+v", got.Files[0].Rows)
+	}
+	if len(got.Files) != 3 || got.Files[1].Rows != nil || got.Files[2].Rows != nil ||
+		got.Additions != 4 || got.Deletions != 2 {
+		t.Errorf("%+v", got)
+	}
+}
