@@ -288,16 +288,16 @@ func TestHostsThatStartAProcess(t *testing.T) {
 			starts++
 			var one struct {
 				MCPServers, Servers struct {
-					Work json.RawMessage
+					PWS json.RawMessage
 				}
 			}
 			if err := json.Unmarshal([]byte(found), &one); err != nil {
 				t.Fatal(err)
 			}
 			entry := []byte(found)
-			for _, work := range [][]byte{one.MCPServers.Work, one.Servers.Work} {
-				if work != nil {
-					entry = work
+			for _, named := range [][]byte{one.MCPServers.PWS, one.Servers.PWS} {
+				if named != nil {
+					entry = named
 				}
 			}
 			var server struct {
