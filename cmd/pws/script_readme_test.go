@@ -47,18 +47,24 @@ func (*script) freeAddress(ts *testscript.TestScript, _ []string) error {
 	return listener.Close()
 }
 
-// makeInstall checks what make install would do, without building the program again.
+// makeInstall checks what make install and make dist would do, without building the program again.
 //
 //	make-install
 func (s *script) makeInstall(_ *testscript.TestScript, _ []string) error {
-	command := exec.Command("make", "-n", "install", "PREFIX="+s.work)
-	command.Dir = "../.."
-	out, err := command.CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%w\n%s", err, out)
-	}
-	if want := "'" + s.work + "/bin/pws'"; !strings.Contains(string(out), want) {
-		return mismatchf("make install does not write %s:\n%s", want, out)
+	for target, want := range map[string]string{
+		"install": "'" + s.work + "/bin/pws'",
+		"dist":    "linux-amd64 linux-arm64 darwin-amd64 darwin-arm64 windows-amd64 windows-arm64",
+		"build":   "-X main.version=7.8.9",
+	} {
+		command := exec.Command("make", "-n", target, "PREFIX="+s.work, "VERSION=7.8.9")
+		command.Dir = "../.."
+		out, err := command.CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("%w\n%s", err, out)
+		}
+		if !strings.Contains(string(out), want) {
+			return mismatchf("make %s has no %s:\n%s", target, want, out)
+		}
 	}
 	return nil
 }
