@@ -64,26 +64,38 @@ func (e *Engine) resumeErasure() error {
 }
 
 // erase removes purged contents from the disk. The mark is published, so that later writes of them
-// are refused. Then, in this order: orders in flight end; the log is renewed; packs are written
-// again. The lock of erasing is held.
+// are refused. Then, in this order: orders in flight end; tasks lose what they keep of the texts;
+// the log is renewed; packs, and sections of these tasks, are written again. The lock of erasing is
+// held.
 func (e *Engine) erase() error {
 	var hashes [][32]byte
 	var gone []blobs.Hash
+	var texts []work.Hash
 	for _, one := range e.Identity().PurgedContents() {
 		if one.ErasedAt == 0 {
 			hashes, gone = append(hashes, one.Hash), append(gone, blobs.Hash(one.Hash))
+			texts = append(texts, one.Hash)
 		}
 	}
 	if len(hashes) == 0 {
 		return nil
 	}
+	var keeping map[id.ID]bool
 	steps := []struct {
 		name string
 		do   func() error
 	}{
 		{"marked", e.settleOrders},
-		{"settled", func() error { e.blobs.Forget(gone); return e.renewLog() }},
+		{"settled", func() (err error) { keeping, err = e.forgetTexts(texts); return err }},
+		{"texts", func() error { e.blobs.Forget(gone); return e.renewLog() }},
 		{"log", func() error { return e.blobs.Purge(gone) }},
+		{"contents", func() error {
+			if len(keeping) == 0 {
+				return nil
+			}
+			// The files of a generation stay until the second one after it is there.
+			return errors.Join(e.save(keeping), e.Save())
+		}},
 	}
 	for _, one := range steps {
 		err := e.erasing.step(one.name)
@@ -99,6 +111,31 @@ func (e *Engine) erase() error {
 	}
 	_, err := e.OperatorDo(&identity.EndErasure{Hashes: hashes})
 	return err
+}
+
+// forgetTexts has tasks lose what they keep of purged texts. It returns the projects that name, or
+// have named, one of them: earlier sections may have what they kept.
+func (e *Engine) forgetTexts(hashes []work.Hash) (keeping map[id.ID]bool, err error) {
+	keeping = map[id.ID]bool{}
+	for _, project := range e.projects() {
+		h, ok := e.handles.Load(project)
+		if !ok {
+			continue
+		}
+		p, err := e.look(h)
+		if err != nil {
+			return nil, err
+		}
+		if p == nil || !p.NamesTexts(hashes) {
+			continue
+		}
+		keeping[project] = true
+		order := api.Order{Project: project, Command: &work.ForgetTexts{Hashes: hashes}}
+		if _, err := e.Do(order); err != nil {
+			return nil, err
+		}
+	}
+	return keeping, nil
 }
 
 // renewLog returns AFTER everything that was in the log when it was called has left it, and the

@@ -50,8 +50,8 @@ func (c *Call) renderStored(
 	if err != nil {
 		panic(err)
 	}
-	data := appendData(nil, reply.Data)
-	return Rendered{reply.Status, data, textsOf(reply.Data), c.leftOut}
+	data, tasks := withoutTexts(reply.Data)
+	return Rendered{reply.Status, appendData(nil, data), tasks, c.leftOut}
 }
 
 // withTexts returns stored data with the texts that were left out of its changeset, discussion or

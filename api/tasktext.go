@@ -68,18 +68,27 @@ func eachTask(data any, do func(*Task) error) (any, error) {
 	return data, nil
 }
 
-// textsOf names the long texts of the tasks in the data of an answer, nil if there are none.
-func textsOf(data any) (texts []work.TaskTexts) {
+// withoutTexts returns the data of an answer without the beginnings of long texts of its tasks, and
+// names these texts; nil if there are none.
+func withoutTexts(data any) (bare any, texts []work.TaskTexts) {
 	long := false
-	_, _ = eachTask(data, func(task *Task) error {
+	bare, _ = eachTask(data, func(task *Task) error {
 		texts = append(texts, task.texts)
 		long = long || !task.texts.None()
+		if task.texts.Blocked.Size > 0 && task.Blocked != nil {
+			blocked := *task.Blocked
+			blocked.Reason = ""
+			task.Blocked = &blocked
+		}
+		if spec := task.texts.Spec; spec != nil && spec.Files.Size > 0 {
+			task.RelatedFiles = []string{}
+		}
 		return nil
 	})
 	if !long {
-		return nil
+		return data, nil
 	}
-	return texts
+	return bare, texts
 }
 
 // fillWritten is fill for the answer to a write that has been done. A text that cannot be read

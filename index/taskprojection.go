@@ -16,7 +16,7 @@ func (t *Tasks) Kinds() []work.Kind {
 		new(work.ClaimRenewed), new(work.TaskReleased), new(work.TaskClaimExpired),
 		new(work.ProjectImported), new(work.ProjectUpdated), new(work.MemberAdded),
 		new(work.MemberChanged), new(work.MemberRemoved),
-		new(work.ProjectDeleted), new(work.ProjectRestored),
+		new(work.ProjectDeleted), new(work.ProjectRestored), new(work.TaskTextsForgotten),
 	)
 }
 

@@ -27,6 +27,7 @@ var silent = map[work.Kind]string{
 	44: "what an agent gives up in its workspace is its own",
 	45: "whether a discussion takes comments is read from it",
 	46: "older events do not name the author",
+	57: "only operators know what they have purged",
 	47: "older events do not name the author",
 	50: "nobody can read the project any more",
 	56: "nobody could read the project any more",

@@ -80,6 +80,7 @@ const (
 	KindTurnAwaited            Kind = 54
 	KindTurnEnded              Kind = 55
 	KindProjectErased          Kind = 56
+	KindTaskTextsForgotten     Kind = 57
 	KindVerificationDeleted    Kind = 60
 	KindReviewDeleted          Kind = 61
 	KindContributionDeleted    Kind = 62
@@ -142,6 +143,7 @@ var kinds = map[Kind]func() Event{
 	KindTurnAwaited:            func() Event { return new(TurnAwaited) },
 	KindTurnEnded:              func() Event { return new(TurnEnded) },
 	KindProjectErased:          func() Event { return new(ProjectErased) },
+	KindTaskTextsForgotten:     func() Event { return new(TaskTextsForgotten) },
 	KindVerificationDeleted:    func() Event { return new(VerificationDeleted) },
 	KindReviewDeleted:          func() Event { return new(ReviewDeleted) },
 	KindContributionDeleted:    func() Event { return new(ContributionDeleted) },
@@ -214,6 +216,8 @@ func TaskOf(event Event) (task id.ID, ok bool) {
 	case *TaskReleased:
 		return event.Task, true
 	case *TaskClaimExpired:
+		return event.Task, true
+	case *TaskTextsForgotten:
 		return event.Task, true
 	}
 	return id.ID{}, false

@@ -66,6 +66,9 @@ var frozenEvents = []frozenEvent{
 	{"49-project-shown", &work.ProjectShown{Owner: agent("ann")}},
 	{"50-project-removed", &work.ProjectRemoved{Reason: "malware"}},
 	{"56-project-erased", new(work.ProjectErased)},
+	{"57-task-texts-forgotten", &work.TaskTextsForgotten{
+		Task: agent("task"), Hashes: []work.Hash{blob("texts").Hash},
+	}},
 	{"50-project-removed-stored", &work.ProjectRemoved{
 		Reason: "malware", Stored: []work.StoredBytes{{Agent: agent("ann"), Bytes: 1 << 33}},
 	}},

@@ -20,7 +20,7 @@ var silentKinds = []work.Kind{
 	31, 32, 33, 34, 35, 36, // forks, artifacts, imports, relations, verification records, bundles
 	42, 43, // watches
 	44, 45, 46, 47, // what was closed or deleted
-	50, 56, // a removed project, which nobody can read
+	50, 56, 57, // a removed project, which nobody can read, and what was left of purged texts
 	52, 53, 54, 55, // blocks, and turns that are waited for or end
 	71,         // a restored project
 	60, 61, 63, // deleted records, but for undecided contributions

@@ -119,7 +119,7 @@ func (p *Project) Partial() bool { return p.summary != nil }
 // extend a work session, and do not change when the project was updated.
 func countsAsWork(event Event) bool {
 	switch event := event.(type) {
-	case *ProjectWatched, *ProjectUnwatched, *TurnAwaited:
+	case *ProjectWatched, *ProjectUnwatched, *TurnAwaited, *TaskTextsForgotten:
 		return false
 	case *WorkspaceEnded:
 		return !event.Expired
