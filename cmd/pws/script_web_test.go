@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -23,6 +24,7 @@ import (
 //
 //	code AGENT                             sets the variable code to one of the agent's
 //	cookie                                 sets the variable cookie to the browser's
+//	noted AGENT TIME                       waits until the agent was seen after that time
 //	asset NAME                             loads a file of the page that was shown last
 //
 // They follow redirects and expect a status and texts of the page, or with ! that it has none. A
@@ -211,6 +213,26 @@ func (s *script) cookie(ts *testscript.TestScript, _ []string) error {
 	return nil
 }
 
+// noted waits until the service has noted the use of a session, which it does behind the answer.
+func (s *script) noted(_ *testscript.TestScript, args []string) error {
+	if len(args) != 2 {
+		return errors.New("usage: noted AGENT TIME")
+	}
+	before := s.expand(args[1])
+	asked := &request{method: http.MethodGet, target: "/api/v1/agents/" + args[0]}
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		got, err := s.send(asked)
+		if err != nil {
+			return err
+		}
+		seen, found := got.at("data.agent.last_seen_at")
+		if found && textOf(seen) != before {
+			return nil
+		}
+	}
+	return errors.New("the agent was not seen")
+}
+
 // asset loads a file that the last page names. Browsers keep it, and another hash is none.
 func (s *script) asset(_ *testscript.TestScript, args []string) error {
 	b, err := s.browser()
@@ -246,5 +268,6 @@ func webCommands() map[string]command {
 		"code":    wrap((*script).code),
 		"cookie":  wrap((*script).cookie),
 		"asset":   wrap((*script).asset),
+		"noted":   wrap((*script).noted),
 	}
 }
