@@ -49,7 +49,8 @@ func (c *APICommand) Run(ctx context.Context, env *Env) error {
 	if request.Method == http.MethodGet {
 		return c.read(ctx, env, caller, request)
 	}
-	answer, err := caller.Do(ctx, request)
+	// Some operations that post need no session.
+	answer, err := caller.Client.Do(ctx, request)
 	if err != nil {
 		return err
 	}

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"context"
 	"crypto/ed25519"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 
@@ -34,6 +36,16 @@ func (a *account) close() {
 	if a.session != nil {
 		a.session.Close()
 	}
+}
+
+// Do is client.Client.Do. Without a session it sends no writes: the server would refuse them, but
+// one that only the file of a directory names would have read them.
+func (a *account) Do(ctx context.Context, request *client.Request) (*client.Answer, error) {
+	reads := request.Method == http.MethodGet || request.Method == http.MethodHead
+	if !a.signedIn && !reads && !request.Harmless {
+		return nil, &advisedError{errNotSignedIn, "pws login " + a.Server}
+	}
+	return a.Client.Do(ctx, request)
 }
 
 // account finds the profile of a command. Without a profile it is anonymous.

@@ -188,7 +188,7 @@ func (l *lateAccount) Do(ctx context.Context, request *client.Request) (*client.
 	if err != nil {
 		return nil, err
 	}
-	return account.Do(ctx, request)
+	return account.Client.Do(ctx, request)
 }
 
 // Caller implements bridge.Service.
