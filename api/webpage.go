@@ -20,10 +20,10 @@ func (WebPage) JSONSchema() map[string]any { return map[string]any{} }
 
 // WebFailure is a refusal as a page shows it.
 type WebFailure struct {
-	Status              int
-	Code, Message       string
-	RequestID, NextStep string
-	RetryAfterSeconds   int
+	Status            int
+	Code, Message     string
+	RequestID         string
+	RetryAfterSeconds int
 }
 
 // AuthenticateWeb is Authenticate for the credentials of browsers, which nothing else accepts.

@@ -71,7 +71,7 @@ func New(server string, credentials Credentials) *Client {
 		RetryFor:    RetryUsually,
 		Attempts:    attemptsMax,
 		http:        &http.Client{Transport: transport, CheckRedirect: refuseRedirect},
-		wait:        pause,
+		wait:        Pause,
 	}
 }
 
@@ -82,7 +82,8 @@ func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLa
 // Close ends the idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-func pause(ctx context.Context, wait time.Duration) error {
+// Pause waits, or returns the error of a context that ends before.
+func Pause(ctx context.Context, wait time.Duration) error {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {

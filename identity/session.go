@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"fmt"
@@ -168,6 +169,17 @@ func (c *StartSession) Decide(s *State, st Stamp) (Outcome, error) {
 		}
 		return Outcome{}, errChallengeConsumed("The challenge has been used.")
 	}
+	return s.openSession(st, challenge, digest, sessionStart{
+		secret: c.Secret, signature: c.Signature,
+		clientName: c.ClientName, clientVersion: c.ClientVersion,
+	})
+}
+
+// openSession completes a challenge whose proof holds by a session of its agent and key, which it
+// fills in. Errors: AGENT_SUSPENDED, CHALLENGE_EXPIRED.
+func (s *State) openSession(
+	st Stamp, challenge *Challenge, digest [16]byte, from sessionStart,
+) (Outcome, error) {
 	agent := s.mustAgent(challenge.AgentID)
 	if err := agent.requireNotSuspended(); err != nil {
 		return Outcome{}, err
@@ -175,10 +187,8 @@ func (c *StartSession) Decide(s *State, st Stamp) (Outcome, error) {
 	if key, _ := agent.Key(challenge.KeyID); !key.Active() {
 		return Outcome{}, errChallengeExpired()
 	}
-	started, credential := startSession(st, sessionStart{
-		agent: challenge.AgentID, key: challenge.KeyID, secret: c.Secret,
-		signature: c.Signature, clientName: c.ClientName, clientVersion: c.ClientVersion,
-	})
+	from.agent, from.key = challenge.AgentID, challenge.KeyID
+	started, credential := startSession(st, from)
 	completed := &ChallengeCompleted{
 		Challenge: challenge.ID, Digest: digest, Agent: challenge.AgentID,
 		Key: challenge.KeyID, Session: started.Session, SessionExpiresAt: started.ExpiresAt,
@@ -196,6 +206,8 @@ type sessionStart struct {
 	signature     string
 	clientName    string
 	clientVersion string
+	// idleMillis is how long the session lives after each use; zero for SessionMillis in all.
+	idleMillis int64
 }
 
 // startSession returns the event and the credential of a new session.
@@ -205,7 +217,7 @@ func startSession(st Stamp, from sessionStart) (*SessionStarted, string) {
 	return &SessionStarted{
 		Agent: from.agent, Key: from.key, Session: sessionID, Hash: CredentialHash(credential),
 		ClientName: from.clientName, ClientVersion: from.clientVersion,
-		ExpiresAt: st.Now + SessionMillis,
+		ExpiresAt: st.Now + cmp.Or(from.idleMillis, SessionMillis), IdleMillis: from.idleMillis,
 	}, credential
 }
 

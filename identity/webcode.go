@@ -86,27 +86,10 @@ func (c *OpenWebSession) Decide(s *State, st Stamp) (Outcome, error) {
 	if challenge.Completion != nil {
 		return Outcome{}, errChallengeConsumed("The code has been used.")
 	}
-	agent := s.mustAgent(challenge.AgentID)
-	if err := agent.requireNotSuspended(); err != nil {
-		return Outcome{}, err
-	}
-	if key, _ := agent.Key(challenge.KeyID); !key.Active() {
-		return Outcome{}, errChallengeExpired()
-	}
-	started, credential := startSession(st, sessionStart{
-		agent: challenge.AgentID, key: challenge.KeyID, secret: c.Secret, signature: signature,
-		clientName: webClientName, clientVersion: webClientVersion,
+	return s.openSession(st, challenge, digestOf(c.Code), sessionStart{
+		secret: c.Secret, signature: signature, clientName: webClientName,
+		clientVersion: webClientVersion, idleMillis: WebSessionIdleMillis,
 	})
-	started.IdleMillis = WebSessionIdleMillis
-	started.ExpiresAt = st.Now + WebSessionIdleMillis
-	completed := &ChallengeCompleted{
-		Challenge: challenge.ID, Digest: digestOf(c.Code), Agent: challenge.AgentID,
-		Key: challenge.KeyID, Session: started.Session, SessionExpiresAt: started.ExpiresAt,
-	}
-	return Outcome{
-		Events: []Event{started, completed},
-		Result: &SessionGranted{Session: started.record(st.Now), Credential: credential},
-	}, nil
 }
 
 // WebCodeAgent returns the agent that a code would sign in, without using the code up. Errors:

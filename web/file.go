@@ -24,7 +24,7 @@ func (w *Web) filePages() []*api.Operation {
 
 // tree is a folder of a project.
 type tree struct {
-	Head         projectHead
+	Head         api.Project
 	At           string
 	Folder       string
 	Folders      []string
@@ -72,7 +72,7 @@ func (v *visit) files() (view, error) {
 
 // content is a file as it was after a changeset.
 type content struct {
-	Head  projectHead
+	Head  api.Project
 	File  api.File
 	At    string
 	Lines []string

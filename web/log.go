@@ -35,7 +35,7 @@ func (v *visit) log() (view, error) {
 
 // change is a changeset with its diff.
 type change struct {
-	Head      projectHead
+	Head      api.Project
 	Changeset api.Changeset
 	Diff      diff
 }

@@ -14,25 +14,15 @@ func (w *Web) projectPages() []*api.Operation {
 	}
 }
 
-// projectHead is what all pages of a project show.
-type projectHead struct {
-	api.Project
-	// Owned says that the visitor is its owner.
-	Owned bool
-}
-
 // head reads the project of a page.
-func (v *visit) head() (projectHead, error) {
+func (v *visit) head() (api.Project, error) {
 	found, err := read[api.ProjectData](v, "project.read", []string{v.Param("project")})
-	head := projectHead{Project: found.Project}
-	viewer := found.Project.Viewer
-	head.Owned = viewer != nil && viewer.Role != nil && *viewer.Role == "OWNER"
-	return head, err
+	return found.Project, err
 }
 
 // overview is the first page of a project.
 type overview struct {
-	Head       projectHead
+	Head       api.Project
 	State      api.State
 	Handoff    *api.Handoff
 	Working    []api.Task
@@ -73,7 +63,7 @@ func (v *visit) project() (view, error) {
 
 // inHead is a page of a project with a list.
 type inHead[T any] struct {
-	Head projectHead
+	Head api.Project
 	List T
 	// Next is the query of the next page, empty on the last one.
 	Next string
@@ -82,7 +72,7 @@ type inHead[T any] struct {
 // listOf reads a list of the project of a page.
 func listOf[T any](
 	v *visit, template, title, operation, part string, pairs ...string,
-) (made view, list T, head projectHead, err error) {
+) (made view, list T, head api.Project, err error) {
 	made = view{Template: template, Tab: template, Title: title}
 	if head, err = v.head(); err != nil {
 		return made, list, head, err

@@ -69,7 +69,7 @@ func (v *visit) projects() (view, error) {
 	}, err
 }
 
-// agentView is an agent with what it says it can do.
+// agent shows an agent with what it says it can do.
 func (v *visit) agent() (view, error) {
 	data, err := read[api.AgentData](v, "agent.read", []string{v.Param("agent")})
 	return view{

@@ -12,7 +12,7 @@ func (w *Web) taskPages() []*api.Operation {
 
 // board is the tasks of a project by their status.
 type board struct {
-	Head    projectHead
+	Head    api.Project
 	Columns []column
 	Next    string
 }

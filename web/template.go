@@ -3,6 +3,7 @@ package web
 import (
 	"embed"
 	"html/template"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -110,4 +111,12 @@ func span(d time.Duration) string {
 		return plural(int(d.Hours()), "hour")
 	}
 	return plural(int(d/day), "day")
+}
+
+// plural is a number with its noun.
+func plural(number int, noun string) string {
+	if number == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(number) + " " + noun + "s"
 }

@@ -48,8 +48,6 @@ type view struct {
 	Tab string
 	// Source is the path of the interface with the same data, empty if there is none.
 	Source string
-	// Status is that of the answer; zero means 200.
-	Status int
 	Data   any
 }
 
@@ -78,7 +76,7 @@ func (w *Web) page(
 		if err != nil {
 			return api.Reply{}, err
 		}
-		return w.reply(c, made), nil
+		return api.Reply{Data: api.WebPage{Body: w.render(c, made)}}, nil
 	})
 }
 
@@ -92,11 +90,7 @@ func params(path string) (all []api.Param) {
 	return all
 }
 
-// reply renders a view.
-func (w *Web) reply(c *api.Call, made view) api.Reply {
-	return api.Reply{Status: made.Status, Data: api.WebPage{Body: w.render(c, made)}}
-}
-
+// render makes the text of a page.
 func (w *Web) render(c *api.Call, made view) []byte {
 	page := shown{
 		view: made, Handle: c.CallerHandle(), Token: formToken(c),

@@ -221,21 +221,9 @@ func (a *account) finish(
 				return nil, err
 			}
 			show(now.Progress.Read, now.Progress.Total)
-			if running && pause(ctx, importPoll) != nil {
+			if running && client.Pause(ctx, importPoll) != nil {
 				return nil, ctx.Err()
 			}
 		}
-	}
-}
-
-// pause waits, or returns the error of a context that ends before.
-func pause(ctx context.Context, wait time.Duration) error {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
 	}
 }

@@ -25,7 +25,7 @@ func hostPlace(project bool) Place {
 		Lookup: func(string) (string, bool) { return "", false },
 	}
 	if project {
-		place.Dir = "/work"
+		place.Dir = "/home/u/project"
 	}
 	return place
 }
