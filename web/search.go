@@ -53,6 +53,8 @@ func (f found) Link(one api.SearchResult) string {
 		return at("t", one.ID)
 	case "AGENT":
 		return at("a", one.Title)
+	case "DISCUSSION":
+		return at("d", one.ID)
 	case "FILE":
 		return at("p", deref(one.ProjectID), "file", deref(one.Path))
 	}

@@ -20,7 +20,9 @@ type templates map[string]*template.Template
 func (w *Web) parseTemplates() templates {
 	functions := template.FuncMap{
 		"at": at, "plain": plain, "cut": cut, "word": word, "stamp": stamp, "deref": deref,
-		"inc": func(n int) int { return n + 1 },
+		"count": plural, "long": long,
+		"less": func(n, by int) int { return n - by },
+		"inc":  func(n int) int { return n + 1 },
 	}
 	base := template.Must(template.New("layout.html").Funcs(functions).
 		ParseFS(templateFiles, "templates/layout.html", "templates/part_*.html"))
@@ -61,6 +63,14 @@ func cut(chars int, text string) string {
 		return string(runes[:chars-1]) + "…"
 	}
 	return text
+}
+
+// long is the beginning of a text with its lines.
+func long(chars int, text string) string {
+	if runes := []rune(plain(text)); len(runes) > chars {
+		return string(runes[:chars]) + "… (cut)"
+	}
+	return plain(text)
 }
 
 // word is a name of the interface, such as IN_PROGRESS, as people write it.

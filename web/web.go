@@ -26,7 +26,9 @@ func (w *Web) Table() []*api.Operation {
 	var all []*api.Operation
 	for _, some := range [][]*api.Operation{
 		w.assetOperations(), w.loginPages(), w.todayPages(), w.projectPages(), w.filePages(),
-		w.logPages(), w.taskPages(), w.contributionPages(), w.searchPages(), w.missingPages(),
+		w.logPages(), w.taskPages(), w.contributionPages(), w.discussionPages(), w.provenancePages(),
+		w.searchPages(),
+		w.missingPages(),
 	} {
 		all = append(all, some...)
 	}

@@ -177,7 +177,9 @@ func pageProblem(answer *http.Response, page string) string {
 	case !strings.HasSuffix(page, "</html>\n"):
 		return "is cut"
 	}
-	if found := inPage.FindString(page); found != "" {
+	// Drawings of the page itself begin so. Their other attributes are checked too.
+	drawn := strings.ReplaceAll(page, `<svg class="`, `<p class="`)
+	if found := inPage.FindString(drawn); found != "" {
 		return "has " + found
 	}
 	return ""
