@@ -73,7 +73,7 @@ func (x *exchange) appendNextTool(out []byte, refusal *fault.Error) []byte {
 // sent is what the caller of a refused request has sent.
 func (x *exchange) sent() *api.Sent {
 	out := &api.Sent{Query: map[string]string{}, Body: x.input.body}
-	if x.input.keys == 1 && validKey(x.input.key) {
+	if x.input.keys == 1 && api.ValidIdempotencyKey(x.input.key) {
 		out.Key = string(x.input.key)
 	}
 	if x.form == formEnvelope {
