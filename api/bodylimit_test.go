@@ -16,7 +16,7 @@ var bodyKiB = map[string]int{
 	"changeset.revert": 48, "session.end": 51, "task.create": 1970, "task.update": 2078,
 	"task.renew": 4, "task.release": 4, "task.claim_next": 80, "workspace.file.rename": 4,
 	"turn.submit": 48, "workspace.submit": 48,
-	"contribution.accept": 51, "contribution.reject": 48, "contribution.withdraw": 48,
+	"contribution.accept": 51, "contribution.reject": 51, "contribution.withdraw": 48,
 	"contribution.review": 5141, "verification.create": 1284, "relation.create": 30,
 	"artifact.create": 668, "artifact.import": 13, "discussion.create": 247,
 	"discussion.comment": 238, "discussion.update": 4, "discussion.delete": 4,

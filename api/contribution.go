@@ -116,6 +116,8 @@ type ContributionAccepted struct {
 type RejectContribution struct {
 	// Why it is rejected.
 	Reason string `json:"reason" check:"required,chars=1..4000,text"`
+	// Only if this revision is the current one.
+	RevisionID *string `json:"revision_id" check:"id=rev_"`
 }
 
 // WithdrawContribution is the body of contribution.withdraw.
@@ -158,7 +160,7 @@ var contributionOperations = []*Operation{
 	declare[None, ContributionsData](Operation{
 		Name: "contribution.list", Method: "GET", Path: contributionsPath,
 		Tool:    "contribution.list",
-		ToolDoc: "List the contributions of a project, newest first. Filter by status or author.",
+		ToolDoc: "List the contributions of a project, newest first.",
 		Auth:    Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Query: append(pageParams(contributionsPage),
 			Param{
@@ -176,10 +178,9 @@ var contributionOperations = []*Operation{
 	}, listContributions),
 	declare[None, ContributionData](Operation{
 		Name: "contribution.read", Method: "GET", Path: contributionPath,
-		Tool: "contribution.read",
-		ToolDoc: "Returns a contribution with its revisions, reviews and conflicts with the " +
-			"project.",
-		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: contributionParam,
+		Tool:    "contribution.read",
+		ToolDoc: "Returns a contribution with its revisions, reviews and conflicts.",
+		Auth:    Optional, Category: CategoryRead, Statuses: []int{200}, Params: contributionParam,
 		Errors: []fault.Code{fault.ContributionNotFound}, Conditional: true,
 		Tag: "contributions", Summary: "Get a contribution",
 		Doc: "Returns a contribution with its revisions, reviews and conflicts with the project.",
@@ -188,8 +189,8 @@ var contributionOperations = []*Operation{
 		Name: "contribution.accept", Method: "POST", Path: contributionPath + "/accept",
 		Tool: "contribution.accept", Overwrites: true,
 		ToolDoc: "Publish the current revision of a contribution, as MAINTAINER; it is merged " +
-			"if the head has moved. On CONTRIBUTION_CONFLICT the author must refresh the " +
-			"workspace and submit again.",
+			"if the head has moved. On CONTRIBUTION_CONFLICT its author refreshes the " +
+			"workspace and submits again.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Expensive: true,
 		Params:    contributionParam,
@@ -204,16 +205,19 @@ var contributionOperations = []*Operation{
 	declare[RejectContribution, ContributionData](Operation{
 		Name: "contribution.reject", Method: "POST", Path: contributionPath + "/reject",
 		Tool:    "contribution.reject",
-		ToolDoc: "Reject a contribution permanently, as MAINTAINER. Its workspace is closed.",
+		ToolDoc: "Reject a contribution permanently, as MAINTAINER.",
 		Auth:    Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
-		Params: contributionParam, Errors: decisionErrorsAnd(fault.RoleRequired),
+		Params: contributionParam,
+		Errors: decisionErrorsAnd(fault.RoleRequired, fault.RevisionNotFound,
+			fault.RevisionSuperseded),
 		Tag: "contributions", Summary: "Reject a contribution",
-		Doc: "Rejects a contribution permanently. Its workspace is closed.",
+		Doc: "Rejects a contribution permanently. Its workspace is closed. With revision_id, a " +
+			"newer one is not rejected unseen.",
 	}, rejectContribution),
 	declare[WithdrawContribution, ContributionData](Operation{
 		Name: "contribution.withdraw", Method: "POST", Path: contributionPath + "/withdraw",
 		Tool:    "contribution.withdraw",
-		ToolDoc: "Withdraw your own contribution permanently. Its workspace is closed.",
+		ToolDoc: "Withdraw your own contribution permanently.",
 		Auth:    Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params: contributionParam, Errors: decisionErrorsAnd(fault.RoleRequired, fault.Forbidden),
 		BodyOptional: true, Tag: "contributions", Summary: "Withdraw a contribution",
@@ -446,6 +450,9 @@ func rejectContribution(c *Call, body *RejectContribution) (Reply, error) {
 		return Reply{}, err
 	}
 	command := &work.RejectContribution{Contribution: wanted, Reason: body.Reason}
+	if body.RevisionID != nil {
+		command.Revision = named(id.Revision, *body.RevisionID)
+	}
 	return c.answer(owner.ID, command, c.contributionAs(wanted))
 }
 

@@ -379,6 +379,8 @@ func (e *ContributionAccepted) apply(p *Project, at Moment) {
 type RejectContribution struct {
 	Contribution id.ID
 	Reason       string
+	// Revision is the one that was reviewed; zero for any.
+	Revision id.ID
 }
 
 // Authorize accepts maintainers and owners.
@@ -389,11 +391,16 @@ func (c *RejectContribution) Authorize(p *Project, agent id.ID) error {
 	return MayWriteFiles.Require(p, agent)
 }
 
-// Decide returns PROJECT_ARCHIVED, CONTRIBUTION_CLOSED.
+// Decide returns PROJECT_ARCHIVED, CONTRIBUTION_CLOSED, REVISION_NOT_FOUND, REVISION_SUPERSEDED.
 func (c *RejectContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
 	contribution, err := requireUndecided(p, c.Contribution, stamp)
 	if err != nil {
 		return Decision{}, err
+	}
+	if !c.Revision.IsZero() {
+		if _, err := p.requireCurrent(contribution, c.Revision); err != nil {
+			return Decision{}, err
+		}
 	}
 	rejected := &ContributionRejected{
 		Contribution: c.Contribution, Reason: c.Reason, Author: contribution.Author,

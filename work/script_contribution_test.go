@@ -59,9 +59,13 @@ func (s *script) contributionCommand(words []string) work.Command {
 		}
 		return command
 	case "reject":
-		return &work.RejectContribution{
+		command := &work.RejectContribution{
 			Contribution: s.contribution(arguments[0]), Reason: "no",
 		}
+		if strings.Contains(arguments[0], ".") {
+			command.Revision = s.revision(arguments[0])
+		}
+		return command
 	case "withdraw":
 		return &work.WithdrawContribution{Contribution: s.contribution(arguments[0])}
 	}
