@@ -105,7 +105,7 @@ const (
 // fileDiffs returns the diff between two trees that the caller may read. What differs between them
 // never changes, so the diff is remembered unless it is cheap.
 func (c *Call) fileDiffs(sides diffSides, changes func() []work.Change) (fileDiffs, error) {
-	return c.Service.diffs.get(sides, func() (fileDiffs, int, error) {
+	return c.Service.diffs.Get(sides, func() (fileDiffs, int, error) {
 		d := differ{call: c, changes: changes(), room: diffBytesMax}
 		made, err := d.run()
 		if diffBytesMax-d.room <= diffCheapBytes && len(d.changes) <= diffCheapFiles {

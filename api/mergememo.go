@@ -1,6 +1,9 @@
 package api
 
-import "pws/work"
+import (
+	"pws/internal/memo"
+	"pws/work"
+)
 
 const (
 	// mergeOutcomesMax and mergeTextsMax limit the sizes in memory of the merges that are
@@ -13,14 +16,14 @@ const (
 // mergeMemo implements work.KnownMerges. A result depends on the contents alone and those who want
 // it know all three of them, so it is shared by all projects.
 type mergeMemo struct {
-	outcomes *memo[work.MergeSides, work.MergeOutcome]
-	texts    *memo[work.MergeSides, []byte]
+	outcomes *memo.Memo[work.MergeSides, work.MergeOutcome]
+	texts    *memo.Memo[work.MergeSides, []byte]
 }
 
 func newMergeMemo() *mergeMemo {
 	return &mergeMemo{
-		outcomes: newMemo[work.MergeSides, work.MergeOutcome](mergeOutcomesMax),
-		texts:    newMemo[work.MergeSides, []byte](mergeTextsMax),
+		outcomes: memo.New[work.MergeSides, work.MergeOutcome](mergeOutcomesMax),
+		texts:    memo.New[work.MergeSides, []byte](mergeTextsMax),
 	}
 }
 
@@ -28,7 +31,7 @@ func newMergeMemo() *mergeMemo {
 func (m *mergeMemo) Outcome(
 	sides work.MergeSides, join func() (work.MergeOutcome, error),
 ) (work.MergeOutcome, error) {
-	return m.outcomes.get(sides, func() (work.MergeOutcome, int, error) {
+	return m.outcomes.Get(sides, func() (work.MergeOutcome, int, error) {
 		outcome, err := join()
 		if !outcome.Final {
 			return outcome, 0, err
@@ -41,7 +44,7 @@ func (m *mergeMemo) Outcome(
 func (m *mergeMemo) Text(
 	sides work.MergeSides, join func() ([]byte, error),
 ) ([]byte, error) {
-	return m.texts.get(sides, func() ([]byte, int, error) {
+	return m.texts.Get(sides, func() ([]byte, int, error) {
 		text, err := join()
 		return text, len(text) + mergeOutcomeBytes, err
 	})

@@ -9,6 +9,7 @@ import (
 
 	"pws/api/cursor"
 	"pws/identity"
+	"pws/internal/memo"
 )
 
 // Service binds the operations to an engine and a deployment.
@@ -23,7 +24,7 @@ type Service struct {
 	claims   claimLocks
 	// merges and diffs remember results that take long and depend on immutable contents alone.
 	merges *mergeMemo
-	diffs  *memo[diffSides, fileDiffs]
+	diffs  *memo.Memo[diffSides, fileDiffs]
 }
 
 // NewService returns a service over an engine.
@@ -33,7 +34,7 @@ func NewService(engine Engine, config Config) *Service {
 	return &Service{
 		Engine: engine, Config: config, cursors: cursor.New(mac.Sum(nil)),
 		merges: newMergeMemo(),
-		diffs:  newMemo[diffSides, fileDiffs](diffsBytesMax),
+		diffs:  memo.New[diffSides, fileDiffs](diffsBytesMax),
 	}
 }
 

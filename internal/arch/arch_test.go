@@ -34,6 +34,7 @@ var mayImport = map[string][]string{
 	"internal/fault":         {},
 	"internal/fieldtest":     {},
 	"internal/id":            {},
+	"internal/memo":          {},
 	"internal/nobrotli":      {},
 	"internal/disk":          {},
 	"internal/disk/disktest": {"internal/disk"},
@@ -64,7 +65,7 @@ var mayImport = map[string][]string{
 	"api": {
 		"internal/fault", "internal/id", "work", "work/path", "work/license", "work/diff",
 		"work/edit", "work/glob", "work/grep", "identity", "index", "index/feed", "index/search",
-		"index/wake", "api/jsonschema", "api/cursor", "api/sizelimit",
+		"index/wake", "internal/memo", "api/jsonschema", "api/cursor", "api/sizelimit",
 	},
 	"api/docs": {"api", "api/jsonschema", "internal/fault"},
 	"actors/offline": {
@@ -76,7 +77,8 @@ var mayImport = map[string][]string{
 		"work", "identity", "index", "index/feed", "index/search", "index/wake", "wal", "snapshot",
 		"blobs", "uploads", "api",
 	},
-	"web":             {"api", "api/jsonschema", "internal/fault"},
+	"web":             {"api", "api/jsonschema", "internal/fault", "web/render"},
+	"web/render":      {"internal/memo"},
 	"http":            {"api", "api/jsonschema", "internal/fault", "internal/id"},
 	"bench":           {"bench/child", "bench/client", "wal"},
 	"bench/child":     {},

@@ -1,4 +1,4 @@
-package api
+package memo
 
 import (
 	"errors"
@@ -8,13 +8,13 @@ import (
 )
 
 func TestMemoMakesEqualResultsOnce(t *testing.T) {
-	m := newMemo[int, int](100)
+	m := New[int, int](100)
 	var made atomic.Int32
 	release := make(chan struct{})
 	var wait sync.WaitGroup
 	for range 50 {
 		wait.Go(func() {
-			got, err := m.get(1, func() (int, int, error) {
+			got, err := m.Get(1, func() (int, int, error) {
 				made.Add(1)
 				<-release
 				return 7, 10, nil
@@ -32,10 +32,10 @@ func TestMemoMakesEqualResultsOnce(t *testing.T) {
 }
 
 func TestMemoIsBounded(t *testing.T) {
-	m := newMemo[int, int](100)
+	m := New[int, int](100)
 	made := map[int]int{}
 	get := func(key, size int, err error) {
-		_, _ = m.get(key, func() (int, int, error) {
+		_, _ = m.Get(key, func() (int, int, error) {
 			made[key]++
 			return key, size, err
 		})
@@ -75,12 +75,12 @@ func TestMemoIsBounded(t *testing.T) {
 }
 
 func TestMemoForgetsWhatPanics(t *testing.T) {
-	m := newMemo[int, int](100)
+	m := New[int, int](100)
 	func() {
 		defer func() { _ = recover() }()
-		_, _ = m.get(1, func() (int, int, error) { panic("broken") })
+		_, _ = m.Get(1, func() (int, int, error) { panic("broken") })
 	}()
-	if got, err := m.get(1, func() (int, int, error) { return 7, 1, nil }); got != 7 || err != nil {
+	if got, err := m.Get(1, func() (int, int, error) { return 7, 1, nil }); got != 7 || err != nil {
 		t.Errorf("got %d, %v", got, err)
 	}
 }

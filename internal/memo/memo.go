@@ -1,4 +1,5 @@
-package api
+// Package memo remembers results that cost time to make.
+package memo
 
 import (
 	"container/list"
@@ -6,10 +7,10 @@ import (
 	"sync"
 )
 
-// memo remembers results that depend on nothing but their key, up to a total size; the one that was
+// Memo remembers results that depend on nothing but their key, up to a total size; the one that was
 // used least recently is dropped first. While a result is being made, all others who want it wait
 // for it.
-type memo[K comparable, V any] struct {
+type Memo[K comparable, V any] struct {
 	sizeMax int
 	mu      struct {
 		sync.Mutex
@@ -30,18 +31,19 @@ type remembered[K comparable, V any] struct {
 	place *list.Element
 }
 
-func newMemo[K comparable, V any](sizeMax int) *memo[K, V] {
-	m := &memo[K, V]{sizeMax: sizeMax}
+// New returns an empty memo that keeps results of a total size.
+func New[K comparable, V any](sizeMax int) *Memo[K, V] {
+	m := &Memo[K, V]{sizeMax: sizeMax}
 	m.mu.entries = map[K]*remembered[K, V]{}
 	return m
 }
 
 var errNotMade = errors.New("the result that the request waited for was not made")
 
-// get returns the result for a key, which it makes if it is not known. The size of a result is its
+// Get returns the result for a key, which it makes if it is not known. The size of a result is its
 // approximate size in memory. A result is not kept if its size is 0, if it takes more than half of
 // the total, or if it is an error. A nil memo keeps nothing.
-func (m *memo[K, V]) get(key K, make func() (value V, size int, err error)) (V, error) {
+func (m *Memo[K, V]) Get(key K, make func() (value V, size int, err error)) (V, error) {
 	if m == nil {
 		value, _, err := make()
 		return value, err
@@ -68,7 +70,7 @@ func (m *memo[K, V]) get(key K, make func() (value V, size int, err error)) (V, 
 }
 
 // begin adds an entry that is being made. The lock is held.
-func (m *memo[K, V]) begin(key K) *remembered[K, V] {
+func (m *Memo[K, V]) begin(key K) *remembered[K, V] {
 	// The error is that of the others if make panics.
 	one := &remembered[K, V]{key: key, done: make(chan struct{}), err: errNotMade}
 	m.mu.entries[key] = one
@@ -76,7 +78,7 @@ func (m *memo[K, V]) begin(key K) *remembered[K, V] {
 }
 
 // keep adds a complete entry to those in use, or drops it. The lock is held.
-func (m *memo[K, V]) keep(one *remembered[K, V]) {
+func (m *Memo[K, V]) keep(one *remembered[K, V]) {
 	if one.err != nil || one.size == 0 || one.size > m.sizeMax/2 {
 		delete(m.mu.entries, one.key)
 		return
