@@ -21,6 +21,18 @@ type DecisionNote struct{ sent note }
 // returned in the form in which it was sent.
 type FailureNote struct{ sent note }
 
+// Text is what was decided.
+func (n DecisionNote) Text() string { return n.sent.item.Text }
+
+// Reason is why, empty if nobody said it.
+func (n DecisionNote) Reason() string { return n.sent.item.Reason }
+
+// Text is what was tried.
+func (n FailureNote) Text() string { return n.sent.item.Text }
+
+// Reason is why it failed, empty if nobody said it.
+func (n FailureNote) Reason() string { return n.sent.item.Reason }
+
 // note is an item and its errors. Decoding never fails, so that the errors of all items are
 // reported together.
 type note struct {
