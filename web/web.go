@@ -60,9 +60,9 @@ type shown struct {
 	Handle string
 	// Token goes into the forms of the page.
 	Token string
-	// Script and Style are the addresses of the assets.
-	Script, Style string
-	now           int64
+	// Script, Style and Icon are the addresses of the assets.
+	Script, Style, Icon string
+	now                 int64
 }
 
 // page declares a page that is read.
@@ -97,7 +97,7 @@ func (w *Web) render(c *api.Call, made view) []byte {
 	page := shown{
 		view: made, Handle: c.CallerHandle(), Token: formToken(c),
 		Script: w.assets["page.js"].path, Style: w.assets["style.css"].path,
-		now: c.Now,
+		Icon: w.assets["icon.svg"].path, now: c.Now,
 	}
 	var body bytes.Buffer
 	if err := w.templates[made.Template].Execute(&body, page); err != nil {
