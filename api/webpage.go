@@ -1,6 +1,9 @@
 package api
 
-import "pws/identity"
+import (
+	"pws/identity"
+	"pws/internal/id"
+)
 
 // WebPage is an answer for a browser.
 type WebPage struct {
@@ -26,6 +29,18 @@ type WebFailure struct {
 	RetryAfterSeconds int
 }
 
+// PageRefusal is a refusal that has its own page.
+type PageRefusal struct {
+	Err  error
+	Body []byte
+}
+
+// Error implements error.
+func (r *PageRefusal) Error() string { return r.Err.Error() }
+
+// Unwrap returns the refusal itself.
+func (r *PageRefusal) Unwrap() error { return r.Err }
+
 // AuthenticateWeb is Authenticate for the credentials of browsers, which nothing else accepts.
 // Errors: SESSION_INVALID, SESSION_EXPIRED.
 func (s *Service) AuthenticateWeb(credential string, now int64) (*identity.Session, error) {
@@ -38,4 +53,24 @@ func (c *Call) CallerHandle() string {
 		return ""
 	}
 	return c.handle(c.Agent)
+}
+
+// TurnHolder is the handle of the agent that has the turn of a project that the caller may read,
+// empty if nobody has it. Errors: PROJECT_NOT_FOUND.
+func (c *Call) TurnHolder(project string) (handle string, err error) {
+	wanted, ok := id.Parse(id.Project, project)
+	if !ok {
+		return "", errProjectNotFound()
+	}
+	view, err := c.Service.Engine.Project(wanted)
+	if err != nil {
+		return "", err
+	}
+	if view == nil || !view.Readable(c.Agent) {
+		return "", errProjectNotFound()
+	}
+	if turn, held := view.Turn(c.Now); held {
+		handle = c.handle(turn.Agent)
+	}
+	return handle, nil
 }

@@ -177,7 +177,7 @@ func (x *exchange) refuse(err error) {
 		return
 	}
 	if x.isPage() {
-		x.refusePage(refusal, &entry, details)
+		x.refusePage(err, refusal, &entry, details)
 		return
 	}
 	x.advise(refusal, details)

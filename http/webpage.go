@@ -120,13 +120,19 @@ func (x *exchange) setCookie(credential string) {
 }
 
 // refusePage writes an error as a page.
-func (x *exchange) refusePage(refusal *fault.Error, entry *fault.Entry, details map[string]any) {
+func (x *exchange) refusePage(
+	err error, refusal *fault.Error, entry *fault.Entry, details map[string]any,
+) {
+	x.setPageHeaders()
+	x.ctx.Response.Header.SetContentType(htmlType)
+	if own, has := err.(*api.PageRefusal); has {
+		x.setError(append(x.emptyBody(), own.Body...))
+		return
+	}
 	failure := api.WebFailure{
 		Status: entry.Status, Code: string(refusal.Code), Message: refusal.Message,
 		RequestID: string(x.requestID[:]),
 	}
 	failure.RetryAfterSeconds, _ = details["retry_after_seconds"].(int)
-	x.setPageHeaders()
-	x.ctx.Response.Header.SetContentType(htmlType)
 	x.setError(append(x.emptyBody(), x.server.cfg.WebFailure(&x.call, failure)...))
 }

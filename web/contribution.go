@@ -1,10 +1,6 @@
 package web
 
-import (
-	"net/url"
-
-	"pws/api"
-)
+import "pws/api"
 
 func (w *Web) contributionPages() []*api.Operation {
 	path := at("c") + "/{contribution}"
@@ -12,9 +8,6 @@ func (w *Web) contributionPages() []*api.Operation {
 		w.page("contributions", at("p")+"/{project}/contributions",
 			query("contribution.list", "cursor", "status"), (*visit).contributions),
 		w.expensive(w.page("contribution", path, nil, (*visit).contribution)),
-		w.form("review", path+"/review", review),
-		w.expensive(w.form("accept", path+"/accept", accept)),
-		w.form("reject", path+"/reject", reject),
 	}
 }
 
@@ -67,29 +60,4 @@ func (v *visit) contribution() (view, error) {
 	made.Title, made.Data = cut(80, all.Contribution.Summary), all
 	made.Source = "/api/v1/contributions/" + all.Contribution.ID
 	return made, nil
-}
-
-// review records the verdict of the form on the revision that was shown.
-func review(v *visit, fields url.Values) (api.WebPage, error) {
-	id := v.Param("contribution")
-	_, err := submit[api.ReviewData](v, "contribution.review", []string{id},
-		map[string]any{
-			"revision_id": fields.Get("revision"), "verdict": fields.Get("verdict"),
-			"body": fields.Get("body"),
-		})
-	return to(at("c", id)), err
-}
-
-func accept(v *visit, fields url.Values) (api.WebPage, error) {
-	id := v.Param("contribution")
-	_, err := submit[api.ContributionAccepted](v, "contribution.accept", []string{id},
-		map[string]any{"revision_id": fields.Get("revision")})
-	return to(at("c", id)), err
-}
-
-func reject(v *visit, fields url.Values) (api.WebPage, error) {
-	id := v.Param("contribution")
-	_, err := submit[api.ContributionData](v, "contribution.reject", []string{id},
-		map[string]any{"reason": fields.Get("body")})
-	return to(at("c", id)), err
 }

@@ -2,9 +2,11 @@ package web
 
 import (
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"net/url"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -16,10 +18,11 @@ import (
 
 const (
 	formType = "application/x-www-form-urlencoded"
-	// formBytes is room for a comment of 16,000 characters, escaped.
+	// formBytes is room for a comment of 20,000 characters, escaped.
 	formBytes = 256 << 10
-	// tokenField is the member of each form with the token of the session.
-	tokenField = "token"
+	// tokenField is the member of each form with the token of the session, keyField the one with
+	// the Idempotency-Key, and confirmedField the one that answers a question.
+	tokenField, keyField, confirmedField = "token", "key", "confirmed"
 )
 
 // formToken is what proves that a form is of a page that was made for this session. It is empty for
@@ -34,8 +37,37 @@ func formToken(c *api.Call) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// form declares what a form of a page does; it returns where the browser goes next.
+// newFormKey is the Idempotency-Key of the forms of a page: sent twice, they have one effect. It is
+// empty for an anonymous caller.
+func newFormKey(c *api.Call) string {
+	if c.Session == nil {
+		return ""
+	}
+	return rand.Text()
+}
+
+// shows makes a page.
+type shows func(v *visit) (view, error)
+
+// form declares what a form of a page does: it returns where the browser goes next. If it fails,
+// the page with the form, which again makes, is shown with the reason and what was typed.
 func (w *Web) form(
+	name, path string, again shows, submit func(v *visit, fields url.Values) (api.WebPage, error),
+) *api.Operation {
+	w.verbs[path[strings.LastIndexByte(path, '/')+1:]] = true
+	made := w.openForm(name, path, func(v *visit, fields url.Values) (api.WebPage, error) {
+		page, err := v.checked(fields, submit)
+		if err != nil {
+			err = w.refusal(v, again, fields, err)
+		}
+		return page, err
+	})
+	made.Category = api.CategoryWrite
+	return made
+}
+
+// openForm declares a form that needs no session, and whose refusal is a page of its own.
+func (w *Web) openForm(
 	name, path string, submit func(v *visit, fields url.Values) (api.WebPage, error),
 ) *api.Operation {
 	return api.Declare[api.RawBody, api.WebPage](api.Operation{
@@ -47,12 +79,8 @@ func (w *Web) form(
 		if err != nil || !utf8.Valid(body.Content) {
 			return api.Reply{}, fault.Invalid(fault.Field{Field: "form", Problem: "is no form"})
 		}
-		token := []byte(fields.Get(tokenField))
-		if c.Session != nil && !hmac.Equal(token, []byte(formToken(c))) {
-			return api.Reply{}, fault.New(fault.Forbidden,
-				"The form is of another session. Load the page again.")
-		}
-		page, err := submit(&visit{Call: c, web: w}, fields)
+		v := &visit{Call: c, web: w, key: fields.Get(keyField)}
+		page, err := submit(v, fields)
 		if err != nil {
 			return api.Reply{}, err
 		}
@@ -64,11 +92,38 @@ func (w *Web) form(
 	})
 }
 
+// checked submits a form of a session that is of one of its own pages.
+func (v *visit) checked(
+	fields url.Values, submit func(v *visit, fields url.Values) (api.WebPage, error),
+) (api.WebPage, error) {
+	if v.Session == nil {
+		return api.WebPage{}, fault.New(fault.AuthenticationRequired, "Sign in to send this.")
+	}
+	if err := v.checkToken(fields); err != nil {
+		return api.WebPage{}, err
+	}
+	if !api.ValidIdempotencyKey(v.key) {
+		return api.WebPage{}, fault.New(fault.IdempotencyKeyInvalid,
+			"The form is not complete. Load the page again.")
+	}
+	return submit(v, fields)
+}
+
+// checkToken refuses a form of a page that was not made for this session. Errors: FORBIDDEN.
+func (v *visit) checkToken(fields url.Values) error {
+	if v.Session == nil || hmac.Equal([]byte(fields.Get(tokenField)), []byte(formToken(v.Call))) {
+		return nil
+	}
+	return fault.New(fault.Forbidden, "The form is of another session. Load the page again.").
+		With("reason", "TOKEN")
+}
+
 // to sends the browser to another page.
 func to(path string) api.WebPage { return api.WebPage{Location: path} }
 
-// submit carries out an operation with the body of a form, in the form that the interface takes.
-// The checks of its members are those of the interface. Errors: those of the operation.
+// submit carries out an operation with the body of a form, in the form that the interface takes,
+// with the key of the form. The checks of its members are those of the interface. Errors: those of
+// the operation.
 func submit[T any](
 	v *visit, name string, params []string, body map[string]any,
 ) (T, error) {
@@ -79,8 +134,34 @@ func submit[T any](
 		return none, err
 	}
 	request := op.NewRequest()
-	if err := jsonschema.Decode(text, request); err != nil {
-		return none, err
+	if op.Request != nil {
+		if err := jsonschema.Decode(text, request); err != nil {
+			return none, err
+		}
 	}
-	return call[T](v, name, params, request)
+	keyed := api.KeyedRequest{
+		Operation: op, Agent: v.Agent, Key: []byte(v.key),
+	}
+	if op.Request != nil {
+		keyed.Body = text
+	}
+	keyed.Path, keyed.Project = filled(op.Path, params)
+	inner := *v.Call
+	inner.Idempotency = keyed.Hash()
+	return call[T](&visit{Call: &inner, web: v.web}, name, params, request)
+}
+
+// filled is the path of an operation with its parameters, and the one that is the project.
+func filled(template string, params []string) (path, project string) {
+	segments := strings.Split(template, "/")
+	for at, segment := range segments {
+		if !strings.HasPrefix(segment, "{") {
+			continue
+		}
+		if segments[at] = params[0]; segment == "{project}" {
+			project = params[0]
+		}
+		params = params[1:]
+	}
+	return strings.Join(segments, "/"), project
 }

@@ -11,8 +11,8 @@ func (w *Web) loginPages() []*api.Operation {
 		w.page("login", at("login"), nil, func(*visit) (view, error) {
 			return view{Template: "login", Title: "Sign in", Data: signIn{}}, nil
 		}),
-		w.form("login", at("login"), w.login),
-		w.form("logout", at("logout"), w.logout),
+		w.openForm("login", at("login"), w.login),
+		w.openForm("logout", at("logout"), w.logout),
 	}
 }
 
@@ -22,8 +22,11 @@ type signIn struct{ Code, Handle, Host string }
 // login shows whom a code signs in, and opens a session when the person has confirmed that. A link
 // from somebody else cannot sign a person in unnoticed.
 func (w *Web) login(v *visit, fields url.Values) (api.WebPage, error) {
+	if err := v.checkToken(fields); err != nil {
+		return api.WebPage{}, err
+	}
 	code := fields.Get("code")
-	if fields.Get("confirmed") == "" {
+	if fields.Get(confirmedField) == "" {
 		handle, err := v.WebCodeAgent(code)
 		if err != nil {
 			return api.WebPage{}, err
@@ -40,7 +43,10 @@ func (w *Web) login(v *visit, fields url.Values) (api.WebPage, error) {
 	return api.WebPage{Location: api.WebPath, Credential: &credential}, nil
 }
 
-func (w *Web) logout(v *visit, _ url.Values) (api.WebPage, error) {
+func (w *Web) logout(v *visit, fields url.Values) (api.WebPage, error) {
+	if err := v.checkToken(fields); err != nil {
+		return api.WebPage{}, err
+	}
 	if v.Session != nil {
 		if err := v.EndWebSession(); err != nil {
 			return api.WebPage{}, err

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"net/url"
 	"strings"
 
 	"pws/api"
@@ -14,7 +13,6 @@ func (w *Web) searchPages() []*api.Operation {
 		w.page("projects", at("projects"), query("project.mine", "cursor"), (*visit).projects),
 		w.page("agent", at("a")+"/{agent}", nil, (*visit).agent),
 		w.page("inbox", at("inbox"), query("inbox.read", "cursor"), (*visit).inbox),
-		w.form("inbox", at("inbox"), markRead),
 	}
 }
 
@@ -87,11 +85,4 @@ func (v *visit) inbox() (view, error) {
 		Template: "inbox", Title: "Inbox", Tab: "inbox", Source: "/api/v1/inbox",
 		Data: inHead[[]api.InboxItem]{List: data.Items, Next: next(data.NextCursor)},
 	}, err
-}
-
-// markRead marks all items as read.
-func markRead(v *visit, _ url.Values) (api.WebPage, error) {
-	_, err := submit[api.InboxUpdated](v, "inbox.update", nil,
-		map[string]any{"all": true, "status": "READ"})
-	return to(at("inbox")), err
 }

@@ -12,11 +12,13 @@ import (
 type Web struct {
 	templates templates
 	assets    map[string]asset
+	// verbs are the last parts of the addresses of forms.
+	verbs map[string]bool
 }
 
 // New reads the templates and assets that the program contains.
 func New() *Web {
-	w := &Web{assets: readAssets()}
+	w := &Web{assets: readAssets(), verbs: map[string]bool{}}
 	w.templates = w.parseTemplates()
 	return w
 }
@@ -27,6 +29,7 @@ func (w *Web) Table() []*api.Operation {
 	for _, some := range [][]*api.Operation{
 		w.assetOperations(), w.loginPages(), w.todayPages(), w.projectPages(), w.filePages(),
 		w.logPages(), w.taskPages(), w.contributionPages(), w.discussionPages(), w.provenancePages(),
+		w.decisionForms(), w.commentForms(), w.taskForms(), w.inboxForms(), w.managePages(),
 		w.searchPages(),
 		w.missingPages(),
 	} {
@@ -39,6 +42,8 @@ func (w *Web) Table() []*api.Operation {
 type visit struct {
 	*api.Call
 	web *Web
+	// key is the Idempotency-Key of the form that was sent, empty for a page that is read.
+	key string
 }
 
 // view is what a page shows.
@@ -51,6 +56,8 @@ type view struct {
 	// Source is the path of the interface with the same data, empty if there is none.
 	Source string
 	Data   any
+	// Form is the form that was refused, if the page is shown for that.
+	Form failed
 }
 
 // shown is what the layout and the template of a page get.
@@ -60,6 +67,8 @@ type shown struct {
 	Handle string
 	// Token goes into the forms of the page.
 	Token string
+	// Key goes into them too; see newFormKey.
+	Key string
 	// Script, Style and Icon are the addresses of the assets.
 	Script, Style, Icon string
 	now                 int64
@@ -67,16 +76,29 @@ type shown struct {
 
 // page declares a page that is read.
 func (w *Web) page(
-	name, path string, query []api.Param, show func(v *visit) (view, error),
+	name, path string, query []api.Param, show shows,
+) *api.Operation {
+	return w.pageOrElsewhere(name, path, query, func(v *visit) (view, string, error) {
+		made, err := show(v)
+		return made, "", err
+	})
+}
+
+// pageOrElsewhere declares a page that can send the browser elsewhere.
+func (w *Web) pageOrElsewhere(
+	name, path string, query []api.Param, show func(v *visit) (view, string, error),
 ) *api.Operation {
 	return api.Declare[api.None, api.WebPage](api.Operation{
 		Name: "page." + name, Method: "GET", Path: path, Auth: api.Optional,
-		Category: api.CategoryPage, Statuses: []int{200}, Page: true,
+		Category: api.CategoryPage, Statuses: []int{200, 303}, Page: true,
 		Params: params(path), Query: query,
 	}, func(c *api.Call, _ *api.None) (api.Reply, error) {
-		made, err := show(&visit{Call: c, web: w})
+		made, elsewhere, err := show(&visit{Call: c, web: w})
 		if err != nil {
 			return api.Reply{}, err
+		}
+		if elsewhere != "" {
+			return api.Reply{Status: 303, Data: to(elsewhere)}, nil
 		}
 		return api.Reply{Data: api.WebPage{Body: w.render(c, made)}}, nil
 	})
@@ -99,6 +121,9 @@ func (w *Web) render(c *api.Call, made view) []byte {
 		Script: w.assets["page.js"].path, Style: w.assets["style.css"].path,
 		Icon: w.assets["icon.svg"].path, now: c.Now,
 	}
+	if page.Key = made.Form.key; page.Key == "" {
+		page.Key = newFormKey(c)
+	}
 	var body bytes.Buffer
 	if err := w.templates[made.Template].Execute(&body, page); err != nil {
 		// Templates are compiled with the program; what they get is typed.
@@ -115,9 +140,15 @@ func (w *Web) Failure(c *api.Call, failure api.WebFailure) []byte {
 // missingPages answers addresses below the page that are none.
 func (w *Web) missingPages() []*api.Operation {
 	return []*api.Operation{
-		w.page("missing", api.WebPath+"{rest*}", nil, func(*visit) (view, error) {
-			return view{}, errNoPage()
-		}),
+		w.pageOrElsewhere("missing", api.WebPath+"{rest*}", nil,
+			func(v *visit) (view, string, error) {
+				// A person who loads the address of a form again gets the page that it is on.
+				rest := v.Param("rest")
+				if above := strings.LastIndexByte(rest, '/'); above > 0 && w.verbs[rest[above+1:]] {
+					return view{}, api.WebPath + rest[:above], nil
+				}
+				return view{}, "", errNoPage()
+			}),
 	}
 }
 

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -21,6 +23,7 @@ import (
 //	browser NAME                           browsers have their own cookies
 //	browse PATH STATUS [REGEXP ...]        opens a page
 //	submit [-from ORIGIN] PATH FIELD=TEXT ... STATUS [REGEXP ...]
+//	again [FIELD=TEXT ...] STATUS [REGEXP ...]
 //
 //	code AGENT                             sets the variable code to one of the agent's
 //	cookie                                 sets the variable cookie to the browser's
@@ -28,13 +31,17 @@ import (
 //	asset NAME                             loads a file of the page that was shown last
 //
 // They follow redirects and expect a status and texts of the page, or with ! that it has none. A
-// form is sent with the token of the page that was shown last, unless a field gives another. Each
-// page is also checked for what holds for all of them.
+// form is sent with the token and the key of the page that was shown last, unless a field gives
+// others; again sends the last form once more. Each page is also checked for what holds for all of
+// them.
 
-// browser is what a browser knows: its cookies, and of the last page the token and the text.
+// browser is what a browser knows: its cookies, of the last page the token, the key and the text,
+// and the last form.
 type browser struct {
-	http        *http.Client
-	token, page string
+	http             *http.Client
+	token, key, page string
+	path             string
+	fields           url.Values
 }
 
 func (s *script) browser() (*browser, error) {
@@ -85,6 +92,23 @@ func (s *script) submit(ts *testscript.TestScript, args []string) error {
 	return s.visit(ts, http.MethodPost, origin, args[0], fields, args[at:])
 }
 
+func (s *script) again(ts *testscript.TestScript, args []string) error {
+	b, err := s.browser()
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(args, statusPattern.MatchString)
+	if at < 0 || b.fields == nil {
+		return errors.New("usage: again [FIELD=TEXT ...] STATUS [REGEXP ...], after a form")
+	}
+	fields := maps.Clone(b.fields)
+	for _, field := range args[:at] {
+		name, value, _ := strings.Cut(s.expand(field), "=")
+		fields.Set(name, value)
+	}
+	return s.visit(ts, http.MethodPost, "http://"+s.server.address, b.path, fields, args[at:])
+}
+
 // visit opens a page and checks what it shows.
 func (s *script) visit(
 	ts *testscript.TestScript, method, origin, path string, fields url.Values, expected []string,
@@ -98,9 +122,12 @@ func (s *script) visit(
 	}
 	var body io.Reader
 	if fields != nil {
-		if !fields.Has("token") && b.token != "" {
-			fields.Set("token", b.token)
+		for name, value := range map[string]string{"token": b.token, "key": cmp.Or(b.key, "none")} {
+			if !fields.Has(name) && value != "" {
+				fields.Set(name, value)
+			}
 		}
+		b.path, b.fields = path, fields
 		body = strings.NewReader(fields.Encode())
 	}
 	asked, err := http.NewRequest(method, "http://"+s.server.address+s.expand(path), body)
@@ -124,11 +151,18 @@ func (s *script) visit(
 	return s.shown(b, answer, string(page), expected)
 }
 
-var tokenPattern = regexp.MustCompile(`name="token" value="([^"]+)"`)
+var (
+	tokenPattern = regexp.MustCompile(`name="token" value="([^"]+)"`)
+	keyPattern   = regexp.MustCompile(`name="key" value="([^"]+)"`)
+)
 
 func (s *script) shown(b *browser, answer *http.Response, page string, expected []string) error {
 	if found := tokenPattern.FindStringSubmatch(page); found != nil {
 		b.token = found[1]
+	}
+	b.key = ""
+	if found := keyPattern.FindStringSubmatch(page); found != nil {
+		b.key = found[1]
 	}
 	b.page = page
 	if want, _ := strconv.Atoi(expected[0]); answer.StatusCode != want {
@@ -267,6 +301,7 @@ func webCommands() map[string]command {
 		"browser": wrap((*script).useBrowser),
 		"browse":  wrap((*script).browse),
 		"submit":  wrap((*script).submit),
+		"again":   wrap((*script).again),
 		"code":    wrap((*script).code),
 		"cookie":  wrap((*script).cookie),
 		"asset":   wrap((*script).asset),

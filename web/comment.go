@@ -1,0 +1,74 @@
+package web
+
+import (
+	"net/url"
+
+	"pws/api"
+)
+
+func (w *Web) commentForms() []*api.Operation {
+	path := at("d") + "/{discussion}"
+	again := (*visit).discussion
+	return []*api.Operation{
+		w.form("discuss", at("p")+"/{project}/discussions", (*visit).discussions, discuss),
+		w.form("comment", path+"/comment", again, comment),
+		w.form("status", path+"/status", again, setStatus),
+	}
+}
+
+// discuss starts a discussion about a project, or about what the form names in it.
+func discuss(v *visit, fields url.Values) (api.WebPage, error) {
+	said := map[string]any{"title": fields.Get("title"), "body": fields.Get("body")}
+	if kind := fields.Get("about"); kind != "" {
+		said["subject"] = map[string]any{"type": kind, "id": fields.Get("subject")}
+	}
+	made, err := submit[api.DiscussionData](v, "discussion.create",
+		[]string{v.Param("project")}, said)
+	return to(at("d", made.Discussion.ID)), err
+}
+
+func comment(v *visit, fields url.Values) (api.WebPage, error) {
+	id := v.Param("discussion")
+	said := map[string]any{"body": fields.Get("body")}
+	if earlier := fields.Get("reply"); earlier != "" {
+		said["reply_to_id"] = earlier
+	}
+	made, err := submit[api.CommentData](v, "discussion.comment", []string{id}, said)
+	page := to(at("d", id))
+	if err == nil {
+		page.Location += "#" + made.Comment.ID
+	}
+	return page, renamed(err, "reply_to_id", "reply")
+}
+
+// setStatus closes a discussion, or opens it again.
+func setStatus(v *visit, fields url.Values) (api.WebPage, error) {
+	id := v.Param("discussion")
+	_, err := submit[api.DiscussionData](v, "discussion.update", []string{id},
+		map[string]any{"status": fields.Get("status")})
+	return to(at("d", id)), err
+}
+
+// MayModerate says that the visitor may close the discussion and open it again.
+func (t talk) MayModerate(handle string) bool {
+	return handle != "" && (t.Discussion.Author.Handle == handle || moderates(t.Project))
+}
+
+// roleIn is the role of the visitor in a project, empty for none.
+func roleIn(p api.Project) string {
+	if p.Viewer == nil {
+		return ""
+	}
+	return deref(p.Viewer.Role)
+}
+
+// moderates reports whether the visitor is a maintainer or the owner.
+func moderates(p api.Project) bool {
+	role := roleIn(p)
+	return role == "OWNER" || role == "MAINTAINER"
+}
+
+// contributes reports whether the visitor may create tasks, and talk in a PRIVATE project.
+func contributes(p api.Project) bool {
+	return moderates(p) || roleIn(p) == "CONTRIBUTOR"
+}
