@@ -19,7 +19,7 @@ PURE := identity internal/arch internal/cross internal/fault internal/id work wo
 # DRIVERS drive the whole service or its program; nightly runs all of them with the race detector. The
 # slowest are first. The scripts RACED_SCRIPTS, whose requests meet, start RACED_PROGRAM, which has the
 # race detector; to have it in the tests too would cost the compile of all that they import.
-DRIVERS := cmd/pws api api/docs bench bench/replay bench/child bench/client
+DRIVERS := cmd/pws test/web api api/docs bench bench/replay bench/child bench/client
 RACED_PROGRAM := bin/pws-raced
 RACED_SCRIPTS := backup|claim|claim_next|crash|event|eventstream|idempotency|search|signal|snapshot|together|watch
 
@@ -36,7 +36,7 @@ CHECKS := 30
 RACE_EXIT := GORACE=atexit_sleep_ms=10
 RACE = CGO_ENABLED=1 $(RACE_EXIT) RAPID_CHECKS=$(CHECKS) $(GO) test -race -vet=off
 
-.PHONY: build install dist run test test-mcp test-hosts test-openapi lint-openapi vet format cross crossvet lint unit plain \
+.PHONY: build install dist run test test-mcp test-web test-hosts test-openapi lint-openapi vet format cross crossvet lint unit plain \
 	raced-program scripts race nightly golden fuzz bench demo soak clean
 
 # VERSION is the tag of the commit without its v, with what has changed since. Without a tag the
@@ -105,6 +105,8 @@ unit:
 plain: raced-program
 	$(RACE_EXIT) PWS_RACED_PROGRAM='$(CURDIR)/$(RACED_PROGRAM)' PWS_RACED_SCRIPTS='$(RACED_SCRIPTS)' \
 		$(GO) test -vet=off -parallel $(SCRIPTS) -timeout 14m $(DRIVERS:%=./%) $(PURE:%=./%)
+	@test/web/chromium.sh > /dev/null || echo 'SKIPPED: the web page was not tested in a browser,' \
+		'because there is no Chromium here. make test-web installs it.'
 
 raced-program:
 	CGO_ENABLED=1 $(GO) build -race -o $(RACED_PROGRAM) ./cmd/pws
@@ -128,6 +130,15 @@ test-mcp: build
 	cd test/mcp && npm ci --no-progress
 	cd test/mcp && PWS=$(CURDIR)/$(BIN) node --test --test-concurrency=1 \
 		--test-reporter=spec clients.test.mjs bridge.test.mjs conformance.test.mjs
+
+# test-web looks at every page of the web page in a real browser, which it installs where there is
+# none, as people with and without scripts, pointers and good eyes do. It keeps pictures of the pages in
+# test/web/screens.
+test-web: build
+	@! grep '"resolved"' test/web/package-lock.json
+	cd test/web && npm ci --no-progress
+	test/web/chromium.sh install
+	PWS=$(CURDIR)/$(BIN) PWS_BROWSER=required $(GO) test -vet=off -count=1 -parallel 3 ./test/web
 
 # test-hosts installs Claude Code, Codex and Gemini CLI, puts pws into their settings, and runs a session
 # of each with a stand-in for its model. Only Claude Code has a script of its own to install.

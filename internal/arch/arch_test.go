@@ -90,6 +90,7 @@ var mayImport = map[string][]string{
 	"client/cli":      {"client", "client/bridge", "client/checkout", "client/setup"},
 	"client/setup":    {},
 	"cmd/pws":         {"*"},
+	"test/web":        {},
 }
 
 // banned lists imports that a package must not have, with the reason.
