@@ -45,6 +45,15 @@ func checkOffers(t testing.TB, what string, e *Engine) {
 		if got := again.Reviews.Get(project); !sameReviews(got, reviews) {
 			t.Errorf("%s: reviews are restored as %+v, want %+v", what, got, reviews)
 		}
+		want := index.UndecidedOf(p)
+		for _, undecided := range []*index.Undecided{of.Undecided, again.Undecided} {
+			got := undecided.Of([]id.ID{project}, id.ID{}, 1000)
+			if !slices.EqualFunc(got, want, func(place index.ReviewPlace, one id.ID) bool {
+				return place == index.ReviewPlace{Contribution: one, Project: project}
+			}) {
+				t.Errorf("%s: undecided are %v, want %v", what, got, want)
+			}
+		}
 		if got, want := again.Tasks.Get(project), index.TasksOf(p); !sameTasks(got, want) {
 			t.Errorf("%s: tasks are restored as %+v, want %+v", what, got, want)
 		}

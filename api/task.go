@@ -128,13 +128,19 @@ var taskOperations = []*Operation{
 		Query: slices.Concat(pageParams(50), taskFilters, []Param{{
 			Name: "status", Check: "enum=OPEN|IN_PROGRESS|BLOCKED|IN_REVIEW|DONE|CANCELLED",
 			Doc: "Only tasks with this status.",
+		}, {
+			Name: "depends_on", Check: "id=tsk_", HTTPOnly: true,
+			Doc: "Only tasks that depend on this one.",
+		}, {
+			Name: "order", Check: "enum=OLDEST|NEWEST", HTTPOnly: true,
+			Doc: "Which tasks are first: the OLDEST, also if absent, or the NEWEST.",
 		}}),
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
 			fault.BlobCorrupt,
 		},
 		Tag: "tasks", Summary: "List tasks of a project",
-		Doc: "Lists the tasks of a project, oldest first.",
+		Doc: "Lists the tasks of a project, oldest first unless order says otherwise.",
 	}, listTasks),
 	declare[TaskInput, TaskData](Operation{
 		Name: "task.create", Method: "POST", Path: projectTasksPath,
@@ -318,12 +324,14 @@ type taskFilter struct {
 	priority    work.Priority
 	skill, kind string
 	claimed     string
+	dependsOn   id.ID
 }
 
 // taskFilter reads the filters of a list, which were already validated.
 func (c *Call) taskFilter() taskFilter {
+	dependsOn, _ := id.Parse(id.Task, c.Query["depends_on"])
 	return taskFilter{
-		status:   work.ParseTaskStatus(c.Query["status"]),
+		dependsOn: dependsOn, status: work.ParseTaskStatus(c.Query["status"]),
 		priority: work.ParsePriority(c.Query["priority"]),
 		skill:    c.Query["skill"], kind: c.Query["task_type"], claimed: c.Query["claimed"],
 	}
@@ -334,6 +342,7 @@ func (f *taskFilter) takes(t *work.Task) bool {
 		(f.priority == 0 || t.Spec.Priority == f.priority) &&
 		(f.skill == "" || slices.Contains(t.Spec.Skills, f.skill)) &&
 		(f.kind == "" || t.Spec.Type == f.kind) &&
+		(f.dependsOn.IsZero() || slices.Contains(t.Spec.Dependencies, f.dependsOn)) &&
 		(f.claimed == "" || strconv.FormatBool(t.Claim != nil) == f.claimed)
 }
 
@@ -343,7 +352,11 @@ func listTasks(c *Call, _ *None) (Reply, error) {
 		return Reply{}, err
 	}
 	data, filter, bytes := TasksData{Tasks: []Task{}}, c.taskFilter(), 0
-	view.Tasks(last, c.Now, func(t *work.Task) bool {
+	tasks := view.Tasks
+	if c.Query["order"] == "NEWEST" {
+		tasks = view.TasksBefore
+	}
+	tasks(last, c.Now, func(t *work.Task) bool {
 		if !filter.takes(t) {
 			return true
 		}

@@ -55,6 +55,12 @@
 // a publish that changes this moves the counts BEFORE it is answered. These counts are the only
 // facts that an index answers without the live view.
 //
+// # Contributions without a decision
+//
+// The index of undecided contributions has, of each project, those that a maintainer is asked to
+// decide on, whoever may read them. A maintainer's list is made of those of its projects, which the
+// index of memberships names; each is checked in the live view.
+//
 // # Profiles and opportunities
 //
 // What an agent declares is its own record, in package identity. What is observed and attested

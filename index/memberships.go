@@ -113,6 +113,18 @@ func (m *Memberships) Of(
 	return found
 }
 
+// AtLeast returns the ACTIVE projects in which an agent has at least a role, in no order.
+func (m *Memberships) AtLeast(agent id.ID, role work.Role) (found []id.ID) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	for _, one := range m.mu.of[agent] {
+		if one.role >= role && one.project.status == work.Active {
+			found = append(found, one.project.id)
+		}
+	}
+	return found
+}
+
 // Count returns the number of the projects that an agent is a member of, or has deleted.
 func (m *Memberships) Count(agent id.ID) int {
 	m.mu.RLock()

@@ -47,15 +47,16 @@ const (
 	ForWorkspaces
 	ForClaims
 	ForMemberships
+	ForUndecided
 )
 
 // All is the set of all projections.
-const All = ForMemberships<<1 - 1
+const All = ForUndecided<<1 - 1
 
 // names are the names of the projections in errors.
 var names = [...]string{
 	"listing", "tasks", "links", "subjects", "reviews", "evidence", "watchers", "workspaces",
-	"claims", "memberships",
+	"claims", "memberships", "undecided contributions",
 }
 
 // String returns the names of the projections in the set.
@@ -81,6 +82,7 @@ type Views struct {
 	Workspaces  *Workspaces
 	Claims      *Claims
 	Memberships *Memberships
+	Undecided   *Undecided
 }
 
 // Projections are the indexes over projects. It updates, saves and restores all of them.
@@ -97,12 +99,12 @@ func NewProjections() *Projections {
 	p := &Projections{Views: Views{
 		Listing: NewListing(), Tasks: NewTasks(), Links: NewLinks(), Reviews: NewReviews(),
 		Profiles: NewProfiles(), Watches: NewWatches(), Workspaces: NewWorkspaces(),
-		Claims: NewClaims(), Memberships: NewMemberships(),
+		Claims: NewClaims(), Memberships: NewMemberships(), Undecided: NewUndecided(),
 	}}
 	p.Subjects = NewSubjects(p.Tasks)
 	p.list = []Projection{
 		p.Listing, p.Tasks, p.Links, p.Subjects, p.Reviews, p.Profiles, p.Watches, p.Workspaces,
-		p.Claims, p.Memberships,
+		p.Claims, p.Memberships, p.Undecided,
 	}
 	for at, one := range p.list {
 		for _, kind := range one.Kinds() {

@@ -108,6 +108,12 @@ func (p *Project) Contributions(before id.ID, yield func(*Contribution) bool) {
 	p.contributions.newest(before, yield)
 }
 
+// AwaitsDecision reports whether a maintainer is asked to decide on the contribution. Others
+// without a decision wait for their author.
+func (c *Contribution) AwaitsDecision() bool {
+	return c.Status == SubmittedStatus || c.Status == ApprovedStatus
+}
+
 // PendingContributions returns the number of contributions without a decision.
 func (p *Project) PendingContributions() int { return p.saved.Pending }
 

@@ -249,6 +249,19 @@ func (p *Project) Tasks(after id.ID, now int64, yield func(*Task) bool) {
 	}
 }
 
+// TasksBefore yields the tasks as of a time, the newest first, before an ID. A zero ID yields all
+// of them.
+func (p *Project) TasksBefore(before id.ID, now int64, yield func(*Task) bool) {
+	all := p.tasks()
+	nth := all.len()
+	if !before.IsZero() {
+		nth, _ = all.find(before)
+	}
+	for nth > 0 && yield(all.at(nth-1).At(now)) {
+		nth--
+	}
+}
+
 // over yields the tasks whose claims have expired by a time, as stored.
 func (p *Project) over(now int64, yield func(*Task)) {
 	p.tasks().claimed.scan(func(t *Task) bool {
