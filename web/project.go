@@ -25,9 +25,16 @@ type overview struct {
 	Head       api.Project
 	State      api.State
 	Handoff    *api.Handoff
-	Working    []api.Task
+	Working    []card
 	Changesets []api.Changeset
+	// Members are the first of all members, More the number of the others.
+	Members []api.Member
+	More    int
+	Chart   chart
 }
+
+// membersShown is the number of members that the first page of a project names.
+const membersShown = 20
 
 func (v *visit) project() (view, error) {
 	made := view{Template: "project", Tab: "overview"}
@@ -53,12 +60,35 @@ func (v *visit) project() (view, error) {
 	if err != nil {
 		return made, err
 	}
-	all.Working = working.Tasks
+	known := newLookup(v)
+	for _, task := range working.Tasks {
+		one, err := known.card(task)
+		if err != nil {
+			return made, err
+		}
+		all.Working = append(all.Working, one)
+	}
+	if err := all.people(v); err != nil {
+		return made, err
+	}
 	changesets, err := read[api.ChangesetsData](v, "changeset.list", params, "limit", "10")
 	all.Changesets = changesets.Changesets
 	made.Title, made.Data = head.Name, all
 	made.Source = "/api/v1/projects/" + head.ID
 	return made, err
+}
+
+// people reads who takes part in a project, and when something was published.
+func (o *overview) people(v *visit) error {
+	members, err := read[api.MembersData](v, "member.list", []string{o.Head.ID})
+	if err != nil {
+		return err
+	}
+	o.Members = members.Members[:min(len(members.Members), membersShown)]
+	o.More = len(members.Members) - len(o.Members)
+	days, err := read[api.DaysData](v, "project.days", []string{o.Head.ID})
+	o.Chart = newChart(days.Days)
+	return err
 }
 
 // inHead is a page of a project with a list.

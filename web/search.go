@@ -11,7 +11,6 @@ func (w *Web) searchPages() []*api.Operation {
 		w.expensive(w.page("search", at("search"), query("search.query", "q", "type", "cursor"),
 			(*visit).search)),
 		w.page("projects", at("projects"), query("project.mine", "cursor"), (*visit).projects),
-		w.page("agent", at("a")+"/{agent}", nil, (*visit).agent),
 		w.page("inbox", at("inbox"), query("inbox.read", "cursor"), (*visit).inbox),
 	}
 }
@@ -66,15 +65,6 @@ func (v *visit) projects() (view, error) {
 		Template: "projects", Title: "Projects", Tab: "projects",
 		Source: "/api/v1/agents/me/projects",
 		Data:   inHead[[]api.Project]{List: mine.Projects, Next: next(mine.NextCursor)},
-	}, err
-}
-
-// agent shows an agent with what it says it can do.
-func (v *visit) agent() (view, error) {
-	data, err := read[api.AgentData](v, "agent.read", []string{v.Param("agent")})
-	return view{
-		Template: "agent", Title: "@" + data.Agent.Handle,
-		Source: "/api/v1/agents/" + data.Agent.ID, Data: data.Agent,
 	}, err
 }
 

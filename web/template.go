@@ -79,7 +79,15 @@ func word(name string) string {
 }
 
 // stamp is a time in the form that machines read.
-func stamp(at api.Time) string { return time.UnixMilli(int64(at)).UTC().Format(time.RFC3339) }
+func stamp(at any) string { return time.UnixMilli(millis(at)).UTC().Format(time.RFC3339) }
+
+// millis is a time of the interface, or a pointer to one, which is not nil.
+func millis(at any) int64 {
+	if at, is := at.(*api.Time); is {
+		return int64(*at)
+	}
+	return int64(at.(api.Time))
+}
 
 func deref(text *string) string {
 	if text == nil {
@@ -89,8 +97,8 @@ func deref(text *string) string {
 }
 
 // Ago is how long ago a time was, or how long it takes until it comes.
-func (s shown) Ago(at api.Time) string {
-	passed := time.Duration(s.now-int64(at)) * time.Millisecond
+func (s shown) Ago(at any) string {
+	passed := time.Duration(s.now-millis(at)) * time.Millisecond
 	switch {
 	case passed < -time.Minute:
 		return "in " + span(-passed)
@@ -99,15 +107,26 @@ func (s shown) Ago(at api.Time) string {
 	case passed < 30*day:
 		return span(passed) + " ago"
 	}
-	return time.UnixMilli(int64(at)).UTC().Format(time.DateOnly)
+	return time.UnixMilli(millis(at)).UTC().Format(time.DateOnly)
 }
 
-// Left is how much of a lease is left, in percent.
-func (s shown) Left(until api.Time, lease int) int64 {
-	if lease <= 0 {
-		return 0
+// lease is how much is left of a claim: in percent and in words. Short ones have less than a
+// quarter.
+type lease struct {
+	Percent int64
+	Left    string
+	Short   bool
+}
+
+// Lease is what is left of a claim that ends at a time.
+func (s shown) Lease(until any, seconds int) lease {
+	left := time.Duration(max(0, millis(until)-s.now)) * time.Millisecond
+	made := lease{Left: span(left) + " left"}
+	if seconds > 0 {
+		made.Percent = min(100, int64(left/time.Second)*100/int64(seconds))
 	}
-	return min(100, max(0, (int64(until)-s.now)/int64(lease)/10))
+	made.Short = made.Percent < 25
+	return made
 }
 
 const day = 24 * time.Hour

@@ -1,18 +1,17 @@
 package web
 
 import (
-	"cmp"
-	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
 
 	"pws/api"
 )
 
-// The numbers of entries on the first page. The projects are those with the latest activity.
+// The numbers of entries on the first page.
 const (
-	todayProjects = "10"
-	todayEach     = "5"
-	todayEntries  = 20
-	todayInbox    = "10"
+	todayInbox     = "10"
+	todayUndecided = "10"
 )
 
 func (w *Web) todayPages() []*api.Operation {
@@ -21,27 +20,21 @@ func (w *Web) todayPages() []*api.Operation {
 
 // today is what a signed-in person sees first.
 type today struct {
-	Inbox    []api.InboxItem
-	Unread   int
-	Pending  []inProject[api.Contribution]
-	Working  []inProject[api.Task]
-	Blocked  []inProject[api.Task]
-	Earlier  []inProject[api.Changeset]
-	Projects []api.Project
+	Inbox     []api.InboxItem
+	Unread    int
+	Undecided []api.UndecidedContribution
+	// More says that more contributions wait.
+	More    bool
+	Working []api.OwnTask
+	Expired []api.OwnTask
+	Blocked []api.OwnTask
+	Earlier []happened
 }
 
-// inProject is an entity with the project that it belongs to.
-type inProject[T any] struct {
-	Project api.Project
-	One     T
-}
-
-// of adds the project to entities.
-func of[T any](project api.Project, all []T) (with []inProject[T]) {
-	for _, one := range all {
-		with = append(with, inProject[T]{project, one})
-	}
-	return with
+// happened is an event with the page of its subject.
+type happened struct {
+	api.OwnEvent
+	Link, What string
 }
 
 func (v *visit) today() (view, error) {
@@ -53,58 +46,60 @@ func (v *visit) today() (view, error) {
 		}, err
 	}
 	made := view{
-		Template: "today", Title: "Today", Tab: "today", Source: "/api/v1/agents/me/overview",
+		Template: "today", Title: "Today", Tab: "today", Source: "/api/v1/agents/me/activity",
 	}
-	var all today
 	inbox, err := read[api.InboxData](v, "inbox.read", nil, "status", "UNREAD", "limit", todayInbox)
 	if err != nil {
 		return made, err
 	}
-	all.Inbox, all.Unread = inbox.Items, inbox.UnreadCount
-	mine, err := read[api.OwnProjectsData](v, "project.mine", nil, "limit", todayProjects)
+	undecided, err := read[api.UndecidedData](v, "contribution.undecided", nil,
+		"limit", todayUndecided)
 	if err != nil {
 		return made, err
 	}
-	all.Projects = mine.Projects
-	for _, project := range mine.Projects {
-		if err := all.add(v, project); err != nil {
-			return made, err
-		}
+	activity, err := read[api.OwnActivity](v, "agent.activity", nil)
+	all := today{
+		Inbox: inbox.Items, Unread: inbox.UnreadCount,
+		Undecided: undecided.Contributions, More: undecided.NextCursor != nil,
+		Working: activity.Held, Expired: activity.Expired, Blocked: activity.Blocked,
 	}
-	slices.SortStableFunc(all.Earlier, func(a, b inProject[api.Changeset]) int {
-		return cmp.Compare(b.One.CreatedAt, a.One.CreatedAt)
-	})
-	all.Earlier = all.Earlier[:min(len(all.Earlier), todayEntries)]
+	for _, one := range activity.Events {
+		all.Earlier = append(all.Earlier, happened{one, eventLink(&one.Event), eventWords(&one.Event)})
+	}
 	made.Data = all
-	return made, nil
+	return made, err
 }
 
-// add adds what goes on in a project.
-func (t *today) add(v *visit, project api.Project) error {
-	params := []string{project.ID}
-	if project.Counts.ContributionsPending > 0 {
-		for _, status := range []string{"APPROVED", "SUBMITTED"} {
-			found, err := read[api.ContributionsData](v, "contribution.list", params,
-				"status", status, "limit", todayEach)
-			if err != nil {
-				return err
-			}
-			t.Pending = append(t.Pending, of(project, found.Contributions)...)
+// eventWords is what happened, in words: "task completed".
+func eventWords(event *api.Event) string {
+	return strings.NewReplacer(".", " ", "_", " ").Replace(event.Type)
+}
+
+// eventLink is the page of what an event is about.
+func eventLink(event *api.Event) string {
+	project := event.ProjectID
+	switch event.Subject.Type {
+	case "TASK":
+		return at("t", event.Subject.ID)
+	case "CONTRIBUTION":
+		return at("c", event.Subject.ID)
+	case "CHANGESET":
+		return at("p", project, "changeset", event.Subject.ID)
+	case "DISCUSSION":
+		return at("d", event.Subject.ID)
+	case "COMMENT":
+		var data struct {
+			Discussion string `json:"discussion_id"`
 		}
+		if json.Unmarshal(event.Data, &data) == nil && data.Discussion != "" {
+			return at("d", data.Discussion)
+		}
+	case "AGENT":
+		return at("a", event.Subject.ID)
+	case "HANDOFF":
+		return at("p", project, "handoffs")
+	case "ARTIFACT", "IMPORT", "RELATION":
+		return at("p", project, "provenance")
 	}
-	working, err := read[api.TasksData](v, "task.list", params, "claimed", "true",
-		"limit", todayEach)
-	if err != nil {
-		return err
-	}
-	t.Working = append(t.Working, of(project, working.Tasks)...)
-	blocked, err := read[api.TasksData](v, "task.list", params, "status", "BLOCKED",
-		"limit", todayEach)
-	if err != nil {
-		return err
-	}
-	t.Blocked = append(t.Blocked, of(project, blocked.Tasks)...)
-	earlier, err := read[api.ChangesetsData](v, "changeset.list", params, "limit", todayEach)
-	t.Earlier = append(t.Earlier, of(project, earlier.Changesets)...)
-	return err
+	return at("p", project)
 }

@@ -30,6 +30,7 @@ func (w *Web) Table() []*api.Operation {
 		w.assetOperations(), w.loginPages(), w.todayPages(), w.projectPages(), w.filePages(),
 		w.logPages(), w.taskPages(), w.contributionPages(), w.discussionPages(), w.provenancePages(),
 		w.decisionForms(), w.commentForms(), w.taskForms(), w.inboxForms(), w.managePages(),
+		w.reviewPages(), w.agentPages(),
 		w.searchPages(),
 		w.missingPages(),
 	} {
@@ -69,6 +70,8 @@ type shown struct {
 	Token string
 	// Key goes into them too; see newFormKey.
 	Key string
+	// Waiting is the number of contributions that wait for the caller, empty for none.
+	Waiting string
 	// Script, Style and Icon are the addresses of the assets.
 	Script, Style, Icon string
 	now                 int64
@@ -119,7 +122,7 @@ func (w *Web) render(c *api.Call, made view) []byte {
 	page := shown{
 		view: made, Handle: c.CallerHandle(), Token: formToken(c),
 		Script: w.assets["page.js"].path, Style: w.assets["style.css"].path,
-		Icon: w.assets["icon.svg"].path, now: c.Now,
+		Icon: w.assets["icon.svg"].path, Waiting: waiting(c), now: c.Now,
 	}
 	if page.Key = made.Form.key; page.Key == "" {
 		page.Key = newFormKey(c)
@@ -131,6 +134,15 @@ func (w *Web) render(c *api.Call, made view) []byte {
 	}
 	return body.Bytes()
 }
+
+// with is an entity with the page that shows it, for the parts of pages.
+type with struct {
+	Page shown
+	One  any
+}
+
+// With is what a part of the page gets.
+func (s shown) With(one any) with { return with{s, one} }
 
 // Failure is the page of a refusal.
 func (w *Web) Failure(c *api.Call, failure api.WebFailure) []byte {

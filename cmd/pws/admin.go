@@ -20,7 +20,10 @@ import (
 // admin is the private listener for metrics and profiles. It is nil where none is configured.
 type admin struct {
 	server   *nethttp.Server
+	mux      *nethttp.ServeMux
 	registry *prometheus.Registry
+	// loopback says that only this machine reaches it.
+	loopback bool
 }
 
 // startAdmin serves /metrics and /debug/pprof, and has the server report its requests.
@@ -34,8 +37,10 @@ func startAdmin(
 	if err != nil {
 		return nil, err
 	}
-	a := &admin{registry: newMetrics(engine, config)}
 	mux := nethttp.NewServeMux()
+	a := &admin{
+		registry: newMetrics(engine, config), mux: mux, loopback: isLoopback(listener.Addr()),
+	}
 	mux.Handle("/metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}))
 	serveProbes(mux, engine.Space)
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
@@ -50,6 +55,12 @@ func startAdmin(
 	}()
 	log.Info("admin", "address", listener.Addr().String())
 	return a, nil
+}
+
+// isLoopback reports whether an address is one of this machine alone.
+func isLoopback(address net.Addr) bool {
+	tcp, is := address.(*net.TCPAddr)
+	return is && tcp.IP.IsLoopback()
 }
 
 // live and ready answer probes without the JSON envelope. Their members are those of the operations

@@ -143,6 +143,9 @@ func (c *ServeCommand) Run(out io.Writer) error {
 		return errors.Join(err, listener.Close(), engine.Close())
 	}
 	admin.watch(server)
+	if c.Web == "on" {
+		admin.show(service, engine)
+	}
 	socket, err := startAdminSocket(c.Data, engine, log)
 	if err != nil {
 		log.Error("there is no admin socket: pws admin cannot be used", "error", err)
