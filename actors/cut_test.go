@@ -28,12 +28,9 @@ type cutLog struct {
 
 func (c *cutLog) note(t *testing.T, e *Engine) {
 	t.Helper()
-	info, err := os.Stat(c.segment)
-	if err != nil {
-		t.Fatal(err)
-	}
 	position := e.wal.Stats().Last
-	c.ends, c.positions = append(c.ends, int(info.Size())), append(c.positions, position)
+	c.ends = append(c.ends, extent(t, c.segment))
+	c.positions = append(c.positions, position)
 	c.states[position] = fullState(t, e)
 }
 

@@ -262,9 +262,18 @@ func newest(t *testing.T, dir, pattern string) string {
 	return names[len(names)-1]
 }
 
+// extent is the length of a segment of the log without reserved space.
+func extent(t *testing.T, segment string) int {
+	t.Helper()
+	size, err := wal.Extent(segment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int(size)
+}
+
 func TestVerifyNamesTheDamagedFile(t *testing.T) {
 	sound, _ := lived(t)
-	middle := func(size int) int { return size / 2 }
 	for _, c := range []struct {
 		file   string
 		marker error
@@ -280,7 +289,12 @@ func TestVerifyNamesTheDamagedFile(t *testing.T) {
 		t.Run(c.file, func(t *testing.T) {
 			dir := crashCopy(t, sound)
 			name := newest(t, dir, c.file)
-			flip(t, name, middle)
+			flip(t, name, func(size int) int {
+				if c.marker == wal.ErrCorrupt {
+					size = extent(t, name)
+				}
+				return size / 2
+			})
 			_, err := Verify(dir)
 			if err == nil || !strings.Contains(err.Error(), name) {
 				t.Fatalf("damage of %s: %v", name, err)
@@ -359,11 +373,7 @@ func TestVerifyNamesACutLog(t *testing.T) {
 func TestVerifyReportsATornTail(t *testing.T) {
 	dir, _ := lived(t)
 	name := newest(t, dir, "log/0*")
-	info, err := os.Stat(name)
-	if err == nil {
-		err = os.Truncate(name, info.Size()-5)
-	}
-	if err != nil {
+	if err := os.Truncate(name, int64(extent(t, name))-5); err != nil {
 		t.Fatal(err)
 	}
 	report := mustVerify(t, dir)

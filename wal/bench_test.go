@@ -143,10 +143,7 @@ func BenchmarkReplay(b *testing.B) {
 // fillBatches writes a log whose records hold the given number of entries each.
 func fillBatches(b *testing.B, dir string, entries, batch int) {
 	b.Helper()
-	st, err := osDisk{}.OpenStore(dir, 8<<20)
-	if err != nil {
-		b.Fatal(err)
-	}
+	sample := sampleSegments{dir: dir, limit: 8 << 20}
 	r := rand.New(rand.NewPCG(1, 2))
 	var w frameWriter
 	index := uint64(1)
@@ -155,12 +152,8 @@ func fillBatches(b *testing.B, dir string, entries, batch int) {
 		for range min(batch, entries-n) {
 			w.add(benchEntry(r))
 		}
-		if err := st.Write(index, w.encode(7, index, uint64(n)+1)); err != nil {
-			b.Fatal(err)
-		}
+		sample.write(b, index, w.encode(7, index, uint64(n)+1))
 		index++
 	}
-	if err := st.Close(); err != nil {
-		b.Fatal(err)
-	}
+	sample.write(b, 0, nil)
 }

@@ -10,7 +10,7 @@ import (
 // committer owns the files of a Log. All its fields belong to its one goroutine.
 type committer struct {
 	l     *Log
-	store store
+	tail  *tail
 	segs  []segment // oldest first, never empty; the last one is appended to
 	log   uint64
 	index uint64 // of the next record
@@ -141,20 +141,18 @@ func (c *committer) commit(q []queued, size int) error {
 	for i := range q {
 		c.frame.add(q[i].payload)
 	}
-	frame := c.frame.encode(c.log, c.index, c.next)
-	segmentBytes, err := c.maybeRoll()
-	if err != nil {
+	record := c.frame.encode(c.log, c.index, c.next)
+	if err := c.maybeRoll(); err != nil {
 		return err
 	}
-	if err := c.store.Write(c.index, frame); err != nil {
+	if err := c.tail.write(record); err != nil {
 		return fmt.Errorf("write: %w", err)
 	}
-	length := int64(uvarintLen(uint64(len(frame))) + len(frame))
-	rolled := c.place(int64(segmentBytes), length, uint64(len(q)))
+	c.place(int64(len(record)))
 	now := c.l.opts.now
 	start := now()
-	if err := c.sync(rolled); err != nil {
-		return err
+	if err := c.tail.file.Sync(); err != nil {
+		return fmt.Errorf("fsync: %w", err)
 	}
 	took := now().Sub(start)
 
@@ -181,58 +179,16 @@ func (c *committer) commit(q []queued, size int) error {
 	return nil
 }
 
-// place updates the segment list as tidwall writes a record: into a new segment if the tail was
-// longer than the limit already, and followed by a new segment if the tail has now reached it. It
-// reports whether there is a new segment.
-func (c *committer) place(limit, length int64, entries uint64) (rolled bool) {
-	if c.tail().bytes > limit {
-		c.addSegment(c.index, c.next)
-		rolled = true
-	}
-	t := c.tail()
-	t.bytes += length
-	t.records++
+// place adds a record to the list of segments.
+func (c *committer) place(length int64) {
+	last := c.last()
+	last.bytes += length
+	last.records++
 	c.bytes += length
 	c.index++
-	if t.bytes >= limit {
-		c.addSegment(c.index, c.next+entries)
-		rolled = true
-	}
-	return rolled
 }
 
-func (c *committer) tail() *segment { return &c.segs[len(c.segs)-1] }
-
-func (c *committer) addSegment(index, first uint64) {
-	c.segs = append(c.segs, segment{
-		path: segmentPath(c.l.opts.Dir, index), index: index, first: first,
-	})
-}
-
-// sync makes the written record durable. tidwall syncs a segment BEFORE it opens the next one, but
-// not the directory: the name of a new segment must be durable BEFORE any of its records is
-// reported. After each new segment tidwall is reopened, so that it drops removed segments and its
-// in-memory copy of the full one.
-func (c *committer) sync(rolled bool) error {
-	if !rolled {
-		if err := c.store.Sync(); err != nil {
-			return fmt.Errorf("fsync: %w", err)
-		}
-		return nil
-	}
-	if err := c.store.Close(); err != nil {
-		return fmt.Errorf("close segment: %w", err)
-	}
-	if err := c.l.disk.SyncDir(c.l.opts.Dir); err != nil {
-		return fmt.Errorf("fsync directory: %w", err)
-	}
-	st, err := c.l.disk.OpenStore(c.l.opts.Dir, c.l.opts.SegmentBytes)
-	if err != nil {
-		return fmt.Errorf("open segment: %w", err)
-	}
-	c.store = st
-	return nil
-}
+func (c *committer) last() *segment { return &c.segs[len(c.segs)-1] }
 
 // report calls Committed for entries in order and advances next.
 func (c *committer) report(q []queued, err error) {
@@ -277,8 +233,9 @@ func (c *committer) fail(cause error) {
 // close closes the files and the log's done channel.
 func (c *committer) close() {
 	l := c.l
-	err := c.store.Close()
-	if failed := l.Healthy(); failed != nil {
+	failed := l.Healthy()
+	err := c.tail.close(failed != nil)
+	if failed != nil {
 		// After a failure the error of closing the files adds nothing.
 		err = failed
 	}

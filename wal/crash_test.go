@@ -6,74 +6,137 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 
 	"pws/internal/disk/disktest"
 )
 
-// crashDisk is a real folder with a model of what a crash would leave of it. tidwall writes into
-// the folder; the model is updated after each of its calls.
-type crashDisk struct{ *disktest.Watched }
+// crashDisk is a real folder with a model of what a crash would leave of it. The model is updated
+// after each call.
+type crashDisk struct {
+	*disktest.Watched
+	// mu makes an operation and its update of the model one step: the log has segments made and
+	// closed in the background.
+	mu sync.Mutex
+}
 
-func (d crashDisk) ReadDir(dir string) ([]os.DirEntry, error) { return osDisk{}.ReadDir(dir) }
+func (d *crashDisk) MakeDir(dir string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.Watched.MakeDir(dir)
+}
 
-func (d crashDisk) ReadFile(path string, buf []byte) ([]byte, error) {
+func (d *crashDisk) ReadDir(dir string) ([]os.DirEntry, error) { return osDisk{}.ReadDir(dir) }
+
+func (d *crashDisk) ReadFile(path string, buf []byte) ([]byte, error) {
 	return osDisk{}.ReadFile(path, buf)
 }
 
-func (d crashDisk) Truncate(path string, size int64) error {
+func (d *crashDisk) Truncate(path string, size int64) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if err := d.Step("Truncate", path); err != nil {
 		return err
 	}
 	return errors.Join(osDisk{}.Truncate(path, size), d.Reflect())
 }
 
-func (d crashDisk) Sync(path string) error { return d.SyncFile(path) }
+func (d *crashDisk) Sync(path string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.SyncFile(path)
+}
 
-func (d crashDisk) Free(string) (int64, error) { return math.MaxInt64 / 2, nil }
+func (d *crashDisk) SyncDir(dir string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.Watched.SyncDir(dir)
+}
 
-func (d crashDisk) OpenStore(dir string, segmentBytes int) (store, error) {
-	if err := d.Step("OpenStore", dir); err != nil {
+func (d *crashDisk) Remove(path string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, err := os.Stat(path); err != nil {
+		return err
+	}
+	return d.Watched.Remove(path)
+}
+
+func (d *crashDisk) Rename(from, to string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.Watched.Rename(from, to)
+}
+
+func (d *crashDisk) Free(string) (int64, error) { return math.MaxInt64 / 2, nil }
+
+func (d *crashDisk) Check(dir string) (last uint64, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.Step("Check", dir); err != nil {
+		return 0, err
+	}
+	last, err = osDisk{}.Check(dir)
+	return last, errors.Join(err, d.Reflect())
+}
+
+func (d *crashDisk) CreateSegment(path string, reserve int64) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.Step("CreateSegment", path); err != nil {
+		return err
+	}
+	return errors.Join(unsyncedDisk{}.CreateSegment(path, reserve), d.Synced(path))
+}
+
+func (d *crashDisk) OpenSegment(path string, reserve int64) (segmentFile, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.Step("OpenSegment", path); err != nil {
 		return nil, err
 	}
-	st, err := osDisk{}.OpenStore(dir, segmentBytes)
+	file, err := openSegment(path, 0, reserve)
 	if err != nil {
 		return nil, err
 	}
-	return &crashStore{store: st, d: d, dir: dir}, d.Reflect()
+	return &crashSegment{file: file, d: d, path: path}, d.Reflect()
 }
 
-// crashStore is a tidwall log that records in the model what it makes durable: Sync and Close the
-// current segment, Write a full segment. It never syncs a directory.
-type crashStore struct {
-	store
-	d   crashDisk
-	dir string
+// crashSegment records in the model what is written, and what Sync makes durable.
+type crashSegment struct {
+	file *osSegment
+	d    *crashDisk
+	path string
 }
 
-func (s *crashStore) tail() string {
-	segs, err := listSegments(osDisk{}, s.dir)
-	if err != nil || len(segs) == 0 {
-		panic(fmt.Sprint(s.dir, " has no segments: ", err))
+func (s *crashSegment) WriteAt(b []byte, offset int64) (int, error) {
+	s.d.mu.Lock()
+	defer s.d.mu.Unlock()
+	if err := s.d.Step("WriteAt", s.path); err != nil {
+		return 0, err
 	}
-	return segs[len(segs)-1].path
+	n, err := s.file.WriteAt(b, offset)
+	return n, errors.Join(err, s.d.Reflect())
 }
 
-func (s *crashStore) Write(index uint64, frame []byte) error {
-	before := s.tail()
-	if err := s.d.Step("Write", before); err != nil {
+func (s *crashSegment) Sync() error {
+	s.d.mu.Lock()
+	defer s.d.mu.Unlock()
+	return s.d.SyncFile(s.path)
+}
+
+func (s *crashSegment) Truncate(size int64) error {
+	s.d.mu.Lock()
+	defer s.d.mu.Unlock()
+	if err := s.d.Step("TruncateSegment", s.path); err != nil {
 		return err
 	}
-	if err := s.store.Write(index, frame); err != nil || s.tail() == before {
-		return errors.Join(err, s.d.Reflect())
-	}
-	return s.d.Synced(before)
+	return errors.Join(s.file.Truncate(size), s.d.Reflect())
 }
 
-func (s *crashStore) Sync() error { return s.d.SyncFile(s.tail()) }
-
-func (s *crashStore) Close() error { return errors.Join(s.d.SyncFile(s.tail()), s.store.Close()) }
+func (s *crashSegment) Close() error { return s.file.Close() }
 
 // image is the directory after a crash or kill before an operation.
 type image struct {
@@ -86,7 +149,7 @@ type image struct {
 // leave before every operation.
 func imagesOf(t *testing.T, dir string) (crashes, kills []image) {
 	w := &workload{t: t}
-	d := crashDisk{watch(t, dir)}
+	d := &crashDisk{Watched: watch(t, dir)}
 	d.Before = func(op, _ string) {
 		img := image{acked: w.acked.Load()}
 		if img.acked >= 12 {
@@ -155,7 +218,7 @@ func TestOpenReportsWhatIsDurable(t *testing.T) {
 		dir := folderOf(t, img.Disk)
 		w := watch(t, dir)
 		w.Adopt(img.Disk)
-		l, rec, err := Open(Options{Dir: dir, SegmentBytes: 220, disk: crashDisk{w}})
+		l, rec, err := Open(Options{Dir: dir, SegmentBytes: 220, disk: &crashDisk{Watched: w}})
 		if err != nil {
 			t.Fatalf("%s: %v", img.what, err)
 		}

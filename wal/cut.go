@@ -58,6 +58,9 @@ func (c *committer) cutStep() error {
 		c.cuts = nil
 		return nil
 	}
+	if err := c.tail.settle(); err != nil {
+		return err
+	}
 	if err := c.l.disk.Remove(c.segs[0].path); err != nil {
 		return fmt.Errorf("remove segment: %w", err)
 	}

@@ -22,10 +22,7 @@ type record struct {
 // segment. Segments roll at segmentBytes.
 func sampleLog(t testing.TB, dir string, batches, segmentBytes int) (tail []record, last uint64) {
 	t.Helper()
-	st, err := osDisk{}.OpenStore(dir, segmentBytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sample := sampleSegments{dir: dir, limit: segmentBytes}
 	var w frameWriter
 	pos := uint64(1)
 	for index := uint64(1); index <= uint64(batches); index++ {
@@ -35,13 +32,9 @@ func sampleLog(t testing.TB, dir string, batches, segmentBytes int) (tail []reco
 			w.add(entry(pos))
 			pos++
 		}
-		if err := st.Write(index, w.encode(99, index, first)); err != nil {
-			t.Fatal(err)
-		}
+		sample.write(t, index, w.encode(99, index, first))
 	}
-	if err := st.Close(); err != nil {
-		t.Fatal(err)
-	}
+	sample.write(t, 0, nil)
 	data, err := os.ReadFile(tailPath(t, dir))
 	if err != nil {
 		t.Fatal(err)
@@ -58,6 +51,30 @@ func sampleLog(t testing.TB, dir string, batches, segmentBytes int) (tail []reco
 	return tail, pos - 1
 }
 
+// sampleSegments writes records to segments of a length.
+type sampleSegments struct {
+	dir   string
+	limit int
+	index uint64 // of the first record that is collected
+	data  []byte
+}
+
+// write collects records and writes those of a full segment; nil ends the last one.
+func (s *sampleSegments) write(t testing.TB, index uint64, record []byte) {
+	t.Helper()
+	if s.data == nil {
+		s.index = index
+	}
+	s.data = append(s.data, record...)
+	if len(s.data) < s.limit && record != nil || s.data == nil {
+		return
+	}
+	if err := os.WriteFile(segmentPath(s.dir, s.index), s.data, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	s.data = nil
+}
+
 // checkTorn opens a log whose tail is damaged after a valid offset, and expects the repair.
 func checkTorn(t testing.TB, d disk, dir string, good int64, last uint64, what string) {
 	t.Helper()
@@ -67,6 +84,9 @@ func checkTorn(t testing.TB, d disk, dir string, good int64, last uint64, what s
 		t.Fatal(err)
 	}
 	torn := info.Size() - good
+	if data, err := os.ReadFile(tail); err != nil || zeros(data[good:]) {
+		torn = 0 // it is space that was reserved
+	}
 	rep, err := Verify(dir)
 	if err != nil || rep.Last != last || rep.TornBytes != torn {
 		t.Fatalf("%s: %v, %+v", what, err, rep)
@@ -199,48 +219,58 @@ func checkCorrupt(t testing.TB, err error, path string, off int64) {
 	}
 }
 
-func TestDamagedStructure(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		reason string
-		damage func(t *testing.T, dir string, segs []segment)
-	}{
-		{"missing segment", "records are missing", func(t *testing.T, _ string, s []segment) {
-			remove(t, s[1].path)
+// structureDamages change a log of three segments or more, and name what is then reported.
+var structureDamages = []struct {
+	name   string
+	reason string
+	damage func(t *testing.T, dir string, segs []segment)
+}{
+	{"missing segment", "records are missing", func(t *testing.T, _ string, s []segment) {
+		remove(t, s[1].path)
+	}},
+	{"short middle segment", "does not check", func(t *testing.T, _ string, s []segment) {
+		truncate(t, s[1].path, 5)
+	}},
+	{"middle segment without its last record", "records are missing",
+		func(t *testing.T, _ string, s []segment) { truncate(t, s[1].path, 0) }},
+	{"a middle segment that ends in zeros", "records are missing",
+		func(t *testing.T, _ string, s []segment) {
+			truncate(t, s[1].path, 0)
+			appendBytes(t, s[1].path, make([]byte, 900))
 		}},
-		{"short middle segment", "does not check", func(t *testing.T, _ string, s []segment) {
-			truncate(t, s[1].path, 5)
+	{"zeros and a byte behind a middle segment", "does not check",
+		func(t *testing.T, _ string, s []segment) {
+			appendBytes(t, s[0].path, append(make([]byte, 9), 1))
 		}},
-		{"middle segment without its last record", "records are missing",
-			func(t *testing.T, _ string, s []segment) { truncate(t, s[1].path, 0) }},
-		{"zeros behind a middle segment", "does not check",
-			func(t *testing.T, _ string, s []segment) { appendBytes(t, s[0].path, make([]byte, 9)) }},
-		{"segment of another log", "another log", func(t *testing.T, _ string, s []segment) {
-			rewriteHeader(t, s[1].path, func(h *header) { h.log++ })
-		}},
-		{"position jumps", "position", func(t *testing.T, _ string, s []segment) {
-			rewriteHeader(t, s[1].path, func(h *header) { h.first += 5 })
-		}},
-		{"index jumps", "index", func(t *testing.T, _ string, s []segment) {
-			rewriteHeader(t, s[len(s)-1].path, func(h *header) { h.index++ })
-		}},
-		{"newer version", "format version 2", func(t *testing.T, _ string, s []segment) {
-			path := s[len(s)-1].path
-			patch(t, path, func(frame []byte) { frame[8] = 2 })
-		}},
-		{"left over START", "not a segment", func(t *testing.T, dir string, s []segment) {
-			if err := os.WriteFile(s[1].path+".START", nil, 0o640); err != nil {
-				t.Fatal(err)
+	{"segment of another log", "another log", func(t *testing.T, _ string, s []segment) {
+		rewriteHeader(t, s[1].path, func(h *header) { h.log++ })
+	}},
+	{"position jumps", "position", func(t *testing.T, _ string, s []segment) {
+		rewriteHeader(t, s[1].path, func(h *header) { h.first += 5 })
+	}},
+	{"index jumps", "index", func(t *testing.T, _ string, s []segment) {
+		rewriteHeader(t, s[len(s)-1].path, func(h *header) { h.index++ })
+	}},
+	{"newer version", "format version 2", func(t *testing.T, _ string, s []segment) {
+		path := s[len(s)-1].path
+		patch(t, path, func(frame []byte) { frame[8] = 2 })
+	}},
+	{"left over START", "not a segment", func(t *testing.T, dir string, s []segment) {
+		if err := os.WriteFile(s[1].path+".START", nil, 0o640); err != nil {
+			t.Fatal(err)
+		}
+	}},
+	{"only an empty segment", "positions are lost",
+		func(t *testing.T, _ string, s []segment) {
+			for _, seg := range s[:len(s)-1] {
+				remove(t, seg.path)
 			}
+			truncate(t, s[len(s)-1].path, 0)
 		}},
-		{"only an empty segment", "positions are lost",
-			func(t *testing.T, _ string, s []segment) {
-				for _, seg := range s[:len(s)-1] {
-					remove(t, seg.path)
-				}
-				truncate(t, s[len(s)-1].path, 0)
-			}},
-	} {
+}
+
+func TestDamagedStructure(t *testing.T) {
+	for _, c := range structureDamages {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			sampleLog(t, dir, 9, 300)
@@ -347,11 +377,10 @@ func TestFrameAsContent(t *testing.T) {
 	w.begin(0)
 	w.add(payload)
 	w.add(make([]byte, 30))
-	frame := bytes.Clone(w.encode(99, 4, last+1))
-	if !bytes.Contains(frame, payload) {
+	rec := bytes.Clone(w.encode(99, 4, last+1))
+	if !bytes.Contains(rec, payload) {
 		t.Fatal("the forged frame was compressed")
 	}
-	rec := append(binary.AppendUvarint(nil, uint64(len(frame))), frame...)
 	appendBytes(t, tailPath(t, dir), rec[:len(rec)-20])
 	checkTorn(t, osDisk{}, dir, tail[len(tail)-1].end, last, "forged frame")
 }

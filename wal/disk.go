@@ -30,15 +30,15 @@ type disk interface {
 	SyncDir(dir string) error
 	// Free returns the number of bytes that can still be written to the file system of dir.
 	Free(dir string) (int64, error)
-	// OpenStore opens the tidwall log.
-	OpenStore(dir string, segmentBytes int) (store, error)
-}
-
-// store is the part of the tidwall log that is used. It is used by one goroutine only.
-type store interface {
-	Write(index uint64, frame []byte) error
-	Sync() error
-	Close() error
+	// Rename renames a file; a SyncDir makes that durable.
+	Rename(from, to string) error
+	// Check opens the tidwall log, which creates its first segment, and closes it. It returns the
+	// index of the last record, 0 if there is none.
+	Check(dir string) (last uint64, err error)
+	// CreateSegment makes an empty file, and OpenSegment opens one, with space reserved up to a size
+	// if the file system can do that.
+	CreateSegment(path string, reserve int64) error
+	OpenSegment(path string, reserve int64) (segmentFile, error)
 }
 
 type osDisk struct{}
@@ -92,33 +92,52 @@ func (osDisk) Free(dir string) (int64, error) {
 	return free, err
 }
 
-func (osDisk) OpenStore(dir string, segmentBytes int) (store, error) {
-	// NoSync only moves the fsync: the committer calls Sync after each Write and measures it.
+func (osDisk) Rename(from, to string) error { return os.Rename(from, to) }
+
+func (osDisk) Check(dir string) (last uint64, err error) {
 	l, err := tidwall.Open(dir, &tidwall.Options{
-		NoSync: true, SegmentSize: segmentBytes, SegmentCacheSize: 1, NoCopy: true,
-		DirPerms: 0o700, FilePerms: 0o600,
+		NoSync: true, NoCopy: true, SegmentCacheSize: 1, DirPerms: 0o700, FilePerms: 0o600,
 	})
+	if err != nil {
+		return 0, err
+	}
+	last, err = l.LastIndex()
+	return last, errors.Join(err, l.Close())
+}
+
+func (osDisk) CreateSegment(path string, reserve int64) error {
+	f, err := openSegment(path, os.O_CREATE|os.O_TRUNC, reserve)
+	if err != nil {
+		return err
+	}
+	// What the file system notes of the reserved space is written before anybody waits for it.
+	return errors.Join(f.File.Sync(), f.Close())
+}
+
+func (osDisk) OpenSegment(path string, reserve int64) (segmentFile, error) {
+	f, err := openSegment(path, 0, reserve)
 	if err != nil {
 		return nil, err
 	}
-	return &tidwallStore{Log: l}, nil
+	return f, nil
 }
 
-// tidwallStore writes with its own batch: the one in tidwall.Log.Write would permanently keep the
-// memory of the largest record.
-type tidwallStore struct {
-	*tidwall.Log
-	batch tidwall.Batch
-}
-
-func (s *tidwallStore) Write(index uint64, frame []byte) error {
-	s.batch.Write(index, frame)
-	err := s.WriteBatch(&s.batch)
-	if len(frame) > keepBytesMax {
-		s.batch = tidwall.Batch{}
+func openSegment(path string, flags int, reserve int64) (*osSegment, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|flags, 0o600)
+	if err != nil {
+		return nil, err
 	}
-	return err
+	if reserve > 0 {
+		if err := files.Allocate(f, reserve); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+	}
+	return &osSegment{f}, nil
 }
+
+type osSegment struct{ *os.File }
+
+func (s *osSegment) Sync() error { return files.Datasync(s.File) }
 
 // lockName is shorter than a segment's name, so tidwall ignores it.
 const lockName = "LOCK"

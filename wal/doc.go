@@ -1,17 +1,23 @@
 // Package wal is the write-ahead log: opaque entries with permanent positions, reported durable
 // only after an fsync has returned.
 //
-// It uses github.com/tidwall/wal, which manages the segment files and writes to them. This package
-// adds what makes the log safe: frames with a checksum, the check of every frame at start, the
-// repair of a torn tail BEFORE tidwall opens the files, a single owner, the lock and the fsync of
-// the directory, and the latch: after the first I/O error nothing is written any more, because
-// neither the file nor the page cache can be trusted.
+// A log is a directory of github.com/tidwall/wal: its names, its segments and its record format.
+// Open has tidwall create the first segment, and check, as a second reader, what this package has
+// checked and repaired. This package adds what makes the log safe: frames with a checksum, the
+// check of every frame at start, the repair of a torn tail BEFORE tidwall opens the files, a single
+// owner, the lock and the fsync of the directory, and the latch: after the first I/O error nothing
+// is written any more, because neither the file nor the page cache can be trusted.
+//
+// Records are appended by this package, into space that was reserved, because writers would wait
+// for tidwall: it keeps the last segment in memory, in a buffer that is copied whenever it grows,
+// and syncs a full segment BEFORE it creates the next one. With records of 10 KB, one in a thousand
+// took 6 to 24 ms that way, and takes 1 to 3 ms now.
 //
 // # Group commit
 //
-// Append adds an entry to a queue. One goroutine, the committer, owns the
-// files. It takes all queued entries, writes them as one record, syncs, and then calls Committed
-// for each entry in the order of positions. Entries queued during a sync form the next batch.
+// Append adds an entry to a queue. One goroutine, the committer, owns the files. It takes all
+// queued entries, writes them as one record, syncs, and then calls Committed for each entry in the
+// order of positions. Entries queued during a sync form the next batch.
 //
 // Entries with a key keep their order with those of the same key only. A large one is a record of
 // its own, and small ones of other keys overtake it. An entry without a key overtakes none and is
@@ -22,14 +28,17 @@
 //	LOCK                   flock, held as long as the log is open
 //	00000000000000000001   segment, named by the tidwall index of its first record
 //	00000000000000000057   the last one is appended to; it may be empty
+//	NEXT                   the file of the next segment, not renamed yet
 //
-// A segment is closed when it has reached Options.SegmentBytes. CutBefore removes whole segments,
-// the oldest first, and never the one with the last record, so that positions continue.
+// A segment is closed when it has reached Options.SegmentBytes. Zeros may follow the last record of
+// a segment: space that was reserved. It is given back when the segment or the log is closed, or at
+// the next Open. CutBefore removes whole segments, the oldest first, and never the one with the
+// last record, so that positions continue.
 //
 // # Record
 //
-// A segment is a sequence of records, each an unsigned varint with the length of the frame (written
-// by tidwall) and the frame. All integers of the frame are little-endian:
+// A segment is a sequence of records, each an unsigned varint with the length of the frame and the
+// frame. All integers of the frame are little-endian:
 //
 //	 0  magic       4  "PWSL"
 //	 4  checksum    4  CRC-32C of all bytes from 8 to the end of the frame
@@ -54,7 +63,8 @@
 //
 // The previous record is durable BEFORE the next one is written, so a crash can damage only the
 // last record of the last segment. The first invalid frame is therefore a torn tail if it is in the
-// last segment and no valid frame with a later index follows it: Open removes it and reports it.
+// last segment and no valid frame with a later index follows it: Open removes it and reports it,
+// unless only zeros are left.
 // All else is damage: Open fails with a CorruptError. A flipped bit in the very last frame cannot
 // be distinguished from a torn write; Replay detects the loss if it is called with a position after
 // the end.

@@ -33,14 +33,25 @@ func (unsyncedDisk) SyncDir(dir string) error {
 	return err
 }
 
-func (unsyncedDisk) OpenStore(dir string, segmentBytes int) (store, error) {
-	st, err := osDisk{}.OpenStore(dir, segmentBytes)
-	return unsyncedStore{st}, err
+func (unsyncedDisk) CreateSegment(path string, reserve int64) error {
+	f, err := openSegment(path, os.O_CREATE|os.O_TRUNC, reserve)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
-type unsyncedStore struct{ store }
+func (unsyncedDisk) OpenSegment(path string, reserve int64) (segmentFile, error) {
+	f, err := openSegment(path, 0, reserve)
+	if err != nil {
+		return nil, err
+	}
+	return unsyncedSegment{f}, nil
+}
 
-func (unsyncedStore) Sync() error { return nil }
+type unsyncedSegment struct{ *osSegment }
+
+func (unsyncedSegment) Sync() error { return nil }
 
 // faultDisk counts the calls of the file system. It can fail one of them, with the possible partial
 // effects of a failing call, and calls a hook for each.
@@ -49,11 +60,9 @@ type faultDisk struct {
 	mu     sync.Mutex
 	calls  int
 	failAt int    // number of the call that fails; 0 for none
-	mode   int    // what the failing call leaves behind, see faultStore
+	mode   int    // what the failing call leaves behind, see faultSegment
 	failed string // name of the call that has failed
 	before func(call string)
-	synced map[string]int64 // length of each segment that has been synced
-	last   string           // path of the tail segment
 }
 
 const faultModes = 3
@@ -128,95 +137,100 @@ func (d *faultDisk) Free(dir string) (int64, error) {
 	return d.unsyncedDisk.Free(dir)
 }
 
-func (d *faultDisk) OpenStore(dir string, segmentBytes int) (store, error) {
-	if err := d.call("OpenStore"); err != nil {
-		return nil, err
-	}
-	st, err := d.unsyncedDisk.OpenStore(dir, segmentBytes)
-	if err != nil {
-		return nil, err
-	}
-	f := &faultStore{store: st, d: d, dir: dir}
-	f.d.synced = f.lengths()
-	return f, nil
-}
-
-// faultStore fails calls of the tidwall log. A failing Write writes nothing, a part of the record
-// or all of it; a failing Sync leaves the file as it is, without the unsynced bytes, or with zeros
-// in their place.
-type faultStore struct {
-	store
-	d   *faultDisk
-	dir string
-}
-
-func (s *faultStore) lengths() map[string]int64 {
-	out := map[string]int64{}
-	segs, err := listSegments(osDisk{}, s.dir)
-	if err != nil {
-		panic(err)
-	}
-	for _, seg := range segs {
-		info, err := os.Stat(seg.path)
-		if err != nil {
-			panic(err)
-		}
-		out[seg.path], s.d.last = info.Size(), seg.path
-	}
-	return out
-}
-
-func (s *faultStore) Write(index uint64, frame []byte) error {
-	if err := s.d.call("Write"); err != nil {
-		switch s.d.mode {
-		case 1:
-			f, openErr := os.OpenFile(s.d.last, os.O_WRONLY|os.O_APPEND, 0)
-			if openErr != nil {
-				panic(openErr)
-			}
-			f.Write(append([]byte{byte(len(frame)) | 0x80, byte(len(frame) >> 7)},
-				frame[:len(frame)/2]...))
-			return errors.Join(err, io.ErrShortWrite, f.Close())
-		case 2:
-			return errors.Join(err, s.store.Write(index, frame))
-		}
+func (d *faultDisk) Rename(from, to string) error {
+	if err := d.call("Rename"); err != nil {
 		return err
 	}
-	return s.store.Write(index, frame)
+	return d.unsyncedDisk.Rename(from, to)
 }
 
-func (s *faultStore) Sync() error {
+func (d *faultDisk) Check(dir string) (last uint64, err error) {
+	if err := d.call("Check"); err != nil {
+		return 0, err
+	}
+	return d.unsyncedDisk.Check(dir)
+}
+
+func (d *faultDisk) CreateSegment(path string, reserve int64) error {
+	if err := d.call("CreateSegment"); err != nil {
+		return err
+	}
+	return d.unsyncedDisk.CreateSegment(path, reserve)
+}
+
+func (d *faultDisk) OpenSegment(path string, reserve int64) (segmentFile, error) {
+	if err := d.call("OpenSegment"); err != nil {
+		return nil, err
+	}
+	f, err := d.unsyncedDisk.OpenSegment(path, reserve)
+	if err != nil {
+		return nil, err
+	}
+	return &faultSegment{unsyncedSegment: f.(unsyncedSegment), d: d}, nil
+}
+
+// faultSegment fails calls for a segment. A failing WriteAt writes nothing, a part of the record or
+// all of it; a failing Sync leaves the file as it is, without the unsynced bytes, or with zeros in
+// their place.
+type faultSegment struct {
+	unsyncedSegment
+	d *faultDisk
+	// begun says that something was written; then synced is the end of what was synced.
+	begun   bool
+	synced  int64
+	written int64
+}
+
+func (s *faultSegment) WriteAt(b []byte, offset int64) (int, error) {
+	if !s.begun {
+		s.begun, s.synced = true, offset
+	}
+	err := s.d.call("WriteAt")
+	if err != nil && s.d.mode < 2 {
+		n, werr := s.unsyncedSegment.WriteAt(b[:len(b)/2*s.d.mode], offset)
+		return n, errors.Join(err, io.ErrShortWrite, werr)
+	}
+	n, werr := s.unsyncedSegment.WriteAt(b, offset)
+	s.written = offset + int64(n)
+	return n, errors.Join(err, werr)
+}
+
+func (s *faultSegment) Sync() error {
 	if err := s.d.call("Sync"); err != nil {
 		s.lose()
 		return err
 	}
-	err := s.store.Sync()
-	s.d.synced = s.lengths()
-	return err
+	if s.begun {
+		s.synced = s.written
+	}
+	return s.unsyncedSegment.Sync()
 }
 
-func (s *faultStore) Close() error {
-	if err := s.d.call("Close"); err != nil {
-		return errors.Join(err, s.store.Close())
+func (s *faultSegment) Truncate(size int64) error {
+	if err := s.d.call("TruncateSegment"); err != nil {
+		return err
 	}
-	err := s.store.Close()
-	s.d.synced = s.lengths()
-	return err
+	return s.unsyncedSegment.Truncate(size)
+}
+
+func (s *faultSegment) Close() error {
+	return errors.Join(s.d.call("Close"), s.unsyncedSegment.Close())
 }
 
 // lose discards the bytes that were not synced.
-func (s *faultStore) lose() {
+func (s *faultSegment) lose() {
 	if s.d.mode == 0 {
 		return
 	}
-	length := s.lengths()[s.d.last]
-	if err := os.Truncate(s.d.last, s.d.synced[s.d.last]); err != nil {
-		panic(err)
+	info, err := s.Stat()
+	if err == nil {
+		err = s.unsyncedSegment.Truncate(s.synced)
 	}
-	if s.d.mode == 2 {
-		if err := os.Truncate(s.d.last, length); err != nil {
-			panic(err)
-		}
+	if err == nil && s.d.mode == 2 {
+		err = s.unsyncedSegment.Truncate(info.Size())
+	}
+	if err != nil {
+		panic(err)
 	}
 }
 
@@ -336,8 +350,8 @@ func TestEveryCallFailsOnce(t *testing.T) {
 			w.checkSurvivor(dir, fmt.Sprintf("call %d (%s) mode %d", n, d.failed, mode))
 		}
 	}
-	for _, name := range []string{"MakeDir", "ReadDir", "OpenStore", "SyncDir", "Write", "Sync",
-		"Close", "Remove", "Free"} {
+	for _, name := range []string{"MakeDir", "ReadDir", "Check", "OpenSegment", "CreateSegment",
+		"Rename", "SyncDir", "WriteAt", "Sync", "TruncateSegment", "Close", "Remove", "Free"} {
 		if !seen[name] {
 			t.Errorf("%s never failed", name)
 		}
@@ -355,12 +369,18 @@ func TestRepairCallsFailOnce(t *testing.T) {
 		d := &faultDisk{failAt: n}
 		l, _, err := Open(Options{Dir: dir, disk: d})
 		if err == nil {
-			if d.failed != "" {
-				t.Fatalf("%s failed and Open did not", d.failed)
-			}
+			failed := d.failed
 			d.failAt = 0
 			mustClose(t, l)
-			break
+			if failed == "" {
+				break
+			}
+			// Without the free space, no space is reserved.
+			if failed != "Free" {
+				t.Fatalf("%s failed and Open did not", failed)
+			}
+			w.checkSurvivor(dir, fmt.Sprintf("open call %d (%s)", n, failed))
+			continue
 		}
 		if !errors.Is(err, errFault) {
 			t.Fatal(err)

@@ -53,23 +53,26 @@ var (
 // frameWriter builds frames in buffers that it reuses. The result of encode is valid until the next
 // begin.
 type frameWriter struct {
-	raw    []byte // header space and payload
-	packed []byte // header space and compressed payload
+	raw    []byte // leadBytes and payload
+	packed []byte // leadBytes and compressed payload
 	count  uint32
 }
+
+// leadBytes is the space in front of a payload, for the length of the frame and its header.
+const leadBytes = binary.MaxVarintLen64 + headerBytes
 
 // keepBytesMax is the maximum size of buffers that are reused between two frames.
 const keepBytesMax = 8 << 20
 
 // begin starts a frame whose payload will be about sizeHint bytes.
 func (w *frameWriter) begin(sizeHint int) {
-	if cap(w.raw) > keepBytesMax || cap(w.raw) < headerBytes+sizeHint {
-		w.raw = make([]byte, 0, headerBytes+sizeHint)
+	if cap(w.raw) > keepBytesMax || cap(w.raw) < leadBytes+sizeHint {
+		w.raw = make([]byte, 0, leadBytes+sizeHint)
 	}
 	if cap(w.packed) > keepBytesMax {
 		w.packed = nil
 	}
-	w.raw = w.raw[:headerBytes]
+	w.raw = w.raw[:leadBytes]
 	w.count = 0
 }
 
@@ -80,20 +83,22 @@ func (w *frameWriter) add(payload []byte) {
 	w.count++
 }
 
-// encode compresses the payload if that saves an eighth or more, and writes the header.
-func (w *frameWriter) encode(log, index, first uint64) []byte {
-	frame, flags := w.raw, byte(0)
-	raw := len(w.raw) - headerBytes
+// encode compresses the payload if that saves an eighth or more, and returns the record: the length
+// of the frame and the frame.
+func (w *frameWriter) encode(log, index, first uint64) (record []byte) {
+	whole, flags := w.raw, byte(0)
+	raw := len(w.raw) - leadBytes
 	if raw >= compressBytesMin {
-		if need := headerBytes + s2.MaxEncodedLen(raw); cap(w.packed) < need {
+		if need := leadBytes + s2.MaxEncodedLen(raw); cap(w.packed) < need {
 			w.packed = make([]byte, need)
 		}
-		n := len(s2.Encode(w.packed[headerBytes:cap(w.packed)], w.raw[headerBytes:]))
-		w.packed = w.packed[:headerBytes+n]
-		if len(w.packed)-headerBytes <= raw-raw/8 {
-			frame, flags = w.packed, flagS2
+		n := len(s2.Encode(w.packed[leadBytes:cap(w.packed)], w.raw[leadBytes:]))
+		w.packed = w.packed[:leadBytes+n]
+		if n <= raw-raw/8 {
+			whole, flags = w.packed, flagS2
 		}
 	}
+	frame := whole[binary.MaxVarintLen64:]
 	le := binary.LittleEndian
 	le.PutUint32(frame[0:], frameMagic)
 	frame[8], frame[9], frame[10], frame[11] = frameVersion, flags, 0, 0
@@ -104,7 +109,9 @@ func (w *frameWriter) encode(log, index, first uint64) []byte {
 	le.PutUint32(frame[40:], uint32(raw))
 	le.PutUint32(frame[44:], uint32(len(frame)-headerBytes))
 	checksum(frame)
-	return frame
+	at := binary.MaxVarintLen64 - uvarintLen(uint64(len(frame)))
+	binary.PutUvarint(whole[at:], uint64(len(frame)))
+	return whole[at:]
 }
 
 // checksum sets the checksum of a frame whose other bytes are complete.

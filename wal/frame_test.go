@@ -2,6 +2,7 @@ package wal
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"testing"
@@ -14,7 +15,9 @@ func frameOf(entries ...[]byte) []byte {
 	for _, e := range entries {
 		w.add(e)
 	}
-	return bytes.Clone(w.encode(7, 3, 11))
+	record := w.encode(7, 3, 11)
+	_, length := binary.Uvarint(record)
+	return bytes.Clone(record[length:])
 }
 
 // entries unpacks a frame.
@@ -97,6 +100,14 @@ func overwrite(f []byte, at int, b byte, n int) []byte {
 	return f
 }
 
+// fixedDisk has one content for all files.
+type fixedDisk struct {
+	osDisk
+	content []byte
+}
+
+func (d fixedDisk) ReadFile(string, []byte) ([]byte, error) { return d.content, nil }
+
 // FuzzFrame decodes arbitrary bytes as a frame and as a segment, damages a frame that is sound, and
 // takes a frame through a round trip.
 func FuzzFrame(f *testing.F) {
@@ -120,7 +131,7 @@ func FuzzFrame(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		s := scanner{nextIndex: 1}
+		s := scanner{nextIndex: 1, disk: fixedDisk{content: data}}
 		err := s.scanSegment(&segment{}, data, true)
 		if err != nil && !errors.Is(err, ErrCorrupt) {
 			t.Fatal(err)

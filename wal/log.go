@@ -16,8 +16,8 @@ import (
 type Options struct {
 	// Dir is the directory of the log. It is created if it is missing.
 	Dir string
-	// SegmentBytes is the length at which a segment is closed; default 8 MiB. The tail segment is
-	// kept in memory.
+	// SegmentBytes is the length at which a segment is closed; default 8 MiB. The space of the last
+	// one and of the next is reserved on the disk, if four times as much would remain free.
 	SegmentBytes int
 	// ReserveBytes is the free disk space below which Append answers ErrNoSpace; default 64 MiB,
 	// negative switches the check off.
@@ -205,6 +205,14 @@ func open(o Options, lock *os.File) (*Log, error) {
 			return nil, wrap("repair", err)
 		}
 	}
+	for at := range segs {
+		if !segs[at].unused {
+			continue
+		}
+		if err := o.disk.Truncate(segs[at].path, segs[at].bytes); err != nil {
+			return nil, wrap("repair", err)
+		}
+	}
 	if n := len(segs); n > 0 {
 		// A killed process may have written the last records without an fsync. They are reported as
 		// durable from now on, and so is the repair.
@@ -221,32 +229,57 @@ func open(o Options, lock *os.File) (*Log, error) {
 	} else {
 		rec.First = segs[0].first
 	}
-	st, err := o.disk.OpenStore(o.Dir, o.SegmentBytes)
-	if err != nil {
+	if err := checkAgain(&o, &s, segs); err != nil {
 		return nil, wrap("open", err)
 	}
 	if err := o.disk.SyncDir(o.Dir); err != nil {
-		return nil, wrap("open", errors.Join(err, st.Close()))
+		return nil, wrap("open", err)
 	}
 	rec.Last, rec.Segments = s.nextPos-1, len(segs)
 	rec.Duration = o.now().Sub(start)
 	rec.segs = append(rec.segs, segs...)
-	return newLog(o, lock, st, &s, segs, rec), nil
+	l, err := newLog(o, lock, &s, segs, rec)
+	if err != nil {
+		return nil, wrap("open", err)
+	}
+	return l, nil
+}
+
+// checkAgain has tidwall open what the scanner has checked and repaired. It creates the first
+// segment of an empty log.
+func checkAgain(o *Options, s *scanner, segs []segment) error {
+	last, err := o.disk.Check(o.Dir)
+	if err != nil || last == s.nextIndex-1 {
+		return err
+	}
+	return &CorruptError{File: segs[len(segs)-1].path, Reason: fmt.Sprintf(
+		"its last record is %d by one reader and %d by another", s.nextIndex-1, last)}
 }
 
 // newLog makes the Log and starts its committer.
-func newLog(o Options, lock *os.File, st store, s *scanner, segs []segment, rec *Recovery) *Log {
+func newLog(
+	o Options, lock *os.File, s *scanner, segs []segment, rec *Recovery,
+) (*Log, error) {
 	l := &Log{opts: o, disk: o.disk, lock: lock, recovered: rec, done: make(chan struct{})}
 	l.mu.wake.L = &l.mu.Mutex
 	l.mu.next = s.nextPos
 	l.mu.stats = Stats{First: rec.First, Segments: len(segs), Bytes: s.bytes}
 	l.durable.Store(rec.Last)
+	tail, err := openTail(o.disk, &segs[len(segs)-1], int64(o.SegmentBytes), l.roomy)
+	if err != nil {
+		return nil, err
+	}
 	c := &committer{
-		l: l, store: st, segs: segs, log: s.log, index: s.nextIndex, next: s.nextPos,
+		l: l, tail: tail, segs: segs, log: s.log, index: s.nextIndex, next: s.nextPos,
 		bytes: s.bytes,
 	}
 	go c.run()
-	return l
+	return l, nil
+}
+
+// roomy reports whether the space of a segment may be reserved in advance.
+func (l *Log) roomy() bool {
+	return l.free() > max(0, l.opts.ReserveBytes)+4*int64(l.opts.SegmentBytes)
 }
 
 func wrap(what string, err error) error { return fmt.Errorf("wal: %s: %w", what, err) }

@@ -1,6 +1,9 @@
 package wal
 
-import "fmt"
+import (
+	"bytes"
+	"fmt"
+)
 
 // Report is the result of Verify.
 type Report struct {
@@ -83,6 +86,31 @@ func Verify(dir string) (Report, error) {
 		rep.TornBytes, rep.TornFile, rep.TornOffset = s.torn.bytes, s.torn.file, s.torn.offset
 	}
 	return rep, err
+}
+
+// Extent returns the length of the last segment of a log without the zeros at its end, which are
+// space that was reserved. The log may be written to meanwhile: what is up to there stays as it is,
+// but for a record that is being written.
+func Extent(path string) (int64, error) {
+	seg, s := segment{path: path}, scanner{disk: osDisk{}}
+	data, err := s.disk.ReadFile(path, nil)
+	if err != nil {
+		return 0, err
+	}
+	s.buf = data
+	if len(data) > 0 {
+		if _, _, err := s.frameAt(data, 0); err == nil {
+			s.nextIndex = s.head.index
+		}
+	}
+	switch err := s.scanSegment(&seg, data, true); {
+	case err != nil:
+		// Damage is for those to report who read the log.
+		return int64(len(s.buf)), nil
+	case s.torn != nil:
+		return int64(len(bytes.TrimRight(s.buf, "\x00"))), nil
+	}
+	return seg.bytes, nil
 }
 
 // read reads the log from its first relevant segment. known are the bounds that Open has found, nil

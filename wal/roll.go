@@ -1,34 +1,27 @@
 package wal
 
-import "fmt"
-
-// Roll makes the next record begin a new segment, and end it: CutBefore can then remove all entries
-// in front of that record.
+// Roll makes the next record begin a new segment: CutBefore can then remove all entries in front of
+// that record.
 func (l *Log) Roll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.roll = true
 }
 
-// maybeRoll reopens the store so that tidwall ends the segment at the next record, if Roll was
-// called. The reopening AFTER that record restores the length of segments. It returns the length of
-// a segment until then.
-func (c *committer) maybeRoll() (segmentBytes int, err error) {
+// maybeRoll begins a new segment if Roll was called, or if the last one is full.
+func (c *committer) maybeRoll() error {
 	c.l.mu.Lock()
 	roll := c.l.mu.roll
 	c.l.mu.roll = false
 	c.l.mu.Unlock()
-	if !roll {
-		return c.l.opts.SegmentBytes, nil
+	last := c.last()
+	if last.records == 0 || !roll && last.bytes < int64(c.l.opts.SegmentBytes) {
+		return nil
 	}
-	const rollBytes = 1
-	if err := c.store.Close(); err != nil {
-		return 0, fmt.Errorf("close segment: %w", err)
+	next := segment{path: segmentPath(c.l.opts.Dir, c.index), index: c.index, first: c.next}
+	if err := c.tail.roll(next.path); err != nil {
+		return err
 	}
-	st, err := c.l.disk.OpenStore(c.l.opts.Dir, rollBytes)
-	if err != nil {
-		return 0, fmt.Errorf("open segment: %w", err)
-	}
-	c.store = st
-	return rollBytes, nil
+	c.segs = append(c.segs, next)
+	return nil
 }

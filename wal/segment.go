@@ -20,6 +20,8 @@ type segment struct {
 	first   uint64 // position of the first entry, also while the segment is empty
 	records uint64
 	bytes   int64
+	// unused says that zeros follow the records: space that was reserved.
+	unused bool
 }
 
 func segmentPath(dir string, index uint64) string {
@@ -112,16 +114,32 @@ func (s *scanner) scanSegments(segs []segment) error {
 // scanSegment reads the frames of one segment.
 func (s *scanner) scanSegment(seg *segment, data []byte, last bool) error {
 	seg.first = s.nextPos
-	off := 0
+	off, again := 0, false
 	for off < len(data) {
 		frame, end, err := s.frameAt(data, off)
 		h := &s.head
 		if err == nil {
 			err = s.follows(h)
 		}
-		if errors.Is(err, errTorn) && last && !s.hasLaterFrame(data[off:]) {
-			s.torn = &tornTail{file: seg.path, offset: int64(off), bytes: int64(len(data) - off)}
+		if errors.Is(err, errTorn) && zeros(data[off:]) {
+			seg.unused = true
 			break
+		}
+		if errors.Is(err, errTorn) && last {
+			if !s.hasLaterFrame(data[off:]) {
+				s.torn = &tornTail{file: seg.path, offset: int64(off), bytes: int64(len(data) - off)}
+				break
+			}
+			if !again {
+				// Who reads a log that is written to may have seen the space of a frame before it
+				// was written, and then the frames behind it. Now the frame is there.
+				again = true
+				if data, err = s.disk.ReadFile(seg.path, s.buf); err != nil {
+					return err
+				}
+				s.buf = data
+				continue
+			}
 		}
 		if err == nil && s.visit != nil {
 			err = s.visit(h, frame)
@@ -138,11 +156,16 @@ func (s *scanner) scanSegment(seg *segment, data []byte, last bool) error {
 		s.log, s.nextIndex, s.nextPos = h.log, h.index+1, h.last()+1
 		seg.records++
 		s.records++
-		off = end
+		off, again = end, false
 	}
 	seg.bytes = int64(off)
 	s.bytes += int64(off)
 	return nil
+}
+
+// zeros reports whether all bytes are zero.
+func zeros(data []byte) bool {
+	return len(bytes.TrimLeft(data, "\x00")) == 0
 }
 
 // follows checks that a valid frame is the expected next one.

@@ -14,6 +14,7 @@ import (
 
 	"pws/internal/datadir"
 	"pws/internal/disk"
+	"pws/wal"
 )
 
 // Copy copies a data directory into a folder that does not exist or is empty. A server may run on
@@ -260,11 +261,9 @@ func (t *takenFiles) log(before []numbered) error {
 		}
 	}
 	for at := first; at < len(t.files); at++ {
-		info, err := t.files[at].file.Stat()
-		if err != nil {
+		if t.files[at].size, err = wal.Extent(t.files[at].path); err != nil {
 			return err
 		}
-		t.files[at].size = info.Size()
 	}
 	after, err := t.list(datadir.LogName, segmentNumber)
 	if err != nil {
