@@ -216,7 +216,7 @@ var changesetOperations = []*Operation{
 		Expensive: true,
 		Query: []Param{{
 			Name: "base", Doc: "The earlier changeset to compare with; the parent if absent.",
-		}},
+		}, diffPathParam},
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.ChangesetNotFound, fault.BlobCorrupt, fault.ContentRemoved,
 		},

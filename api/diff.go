@@ -1,6 +1,8 @@
 package api
 
 import (
+	"slices"
+
 	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
@@ -84,6 +86,13 @@ type diffSides struct {
 	project, base, to, revision, workspace id.ID
 	// version is the revision of the workspace.
 	version uint64
+	// path is that of the only file, empty for all.
+	path string
+}
+
+// diffPathParam asks for one file of a diff: a diff of all may be truncated before it.
+var diffPathParam = Param{
+	Name: "path", Doc: "Only the file with this path; all if absent.", HTTPOnly: true,
 }
 
 // fileDiffs is a diff. It is immutable.
@@ -105,8 +114,9 @@ const (
 // fileDiffs returns the diff between two trees that the caller may read. What differs between them
 // never changes, so the diff is remembered unless it is cheap.
 func (c *Call) fileDiffs(sides diffSides, changes func() []work.Change) (fileDiffs, error) {
+	sides.path = c.Query[diffPathParam.Name]
 	return c.Service.diffs.Get(sides, func() (fileDiffs, int, error) {
-		d := differ{call: c, changes: changes(), room: diffBytesMax}
+		d := differ{call: c, changes: onlyAt(sides.path, changes()), room: diffBytesMax}
 		made, err := d.run()
 		if diffBytesMax-d.room <= diffCheapBytes && len(d.changes) <= diffCheapFiles {
 			return made, 0, err
@@ -117,6 +127,18 @@ func (c *Call) fileDiffs(sides diffSides, changes func() []work.Change) (fileDif
 		}
 		return made, size, err
 	})
+}
+
+// onlyAt returns the change of a path, or all changes if the path is empty.
+func onlyAt(path string, changes []work.Change) []work.Change {
+	if path == "" {
+		return changes
+	}
+	at := slices.IndexFunc(changes, func(c work.Change) bool { return c.Path == path })
+	if at < 0 {
+		return nil
+	}
+	return changes[at : at+1]
 }
 
 // diffBytesMax limits the contents that one diff reads. Files beyond it are named but not

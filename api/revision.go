@@ -62,6 +62,7 @@ var revisionOperations = []*Operation{
 		Params: append(contributionParam[:1:1], Param{
 			Name: "revision", Doc: "The revision's ID.",
 		}),
+		Query: []Param{diffPathParam},
 		Errors: []fault.Code{
 			fault.ContributionNotFound, fault.RevisionNotFound, fault.BlobCorrupt, fault.ContentRemoved,
 		},
@@ -103,9 +104,8 @@ func readRevisionDiff(c *Call, _ *None) (Reply, error) {
 	if !ok || contribution.Deleted.Is() {
 		return Reply{}, fault.New(fault.RevisionNotFound, "The contribution has no such revision.")
 	}
-	made, err := c.fileDiffs(diffSides{project: view.ID, revision: from.ID}, func() []work.Change {
-		return view.RevisionChanges(from)
-	})
+	sides := diffSides{project: view.ID, revision: from.ID}
+	made, err := c.fileDiffs(sides, func() []work.Change { return view.RevisionChanges(from) })
 	if err != nil {
 		return Reply{}, err
 	}
