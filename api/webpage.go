@@ -12,6 +12,8 @@ type WebPage struct {
 	// each content, so browsers need not ask again.
 	ContentType string
 	Lasting     bool
+	// Attachment is a file of a project, which a browser keeps as text and does not show.
+	Attachment bool
 	// Location is where the browser goes instead, empty if it stays.
 	Location string
 	// Credential is the new one of the browser: nil leaves it as it is, empty takes it away.

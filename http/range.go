@@ -17,12 +17,18 @@ var (
 	sandboxed      = []byte("sandbox")
 )
 
+// attached makes browsers keep a document of an agent instead of showing it.
+const attached = "attachment"
+
 // writeRange writes a document or the range of it that the client asks for. It is not compressed,
 // because ranges are of the bytes of the document. Errors: RANGE_NOT_SATISFIABLE, RATE_LIMITED.
 func (x *exchange) writeRange(d *api.Document, tag string) error {
 	h := &x.ctx.Response.Header
 	h.Set(fasthttp.HeaderAcceptRanges, "bytes")
 	x.markForeign(d.Foreign)
+	if d.Foreign {
+		h.Set(fasthttp.HeaderContentDisposition, attached)
+	}
 	body := d.Body
 	if x.asksRange(tag) {
 		switch first, behind, kind := parseRange(x.headers.byteRange, len(body)); kind {

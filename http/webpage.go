@@ -21,7 +21,10 @@ const (
 	cookieSeconds = 30 * 24 * 3600
 )
 
-const htmlType = "text/html; charset=utf-8"
+const (
+	htmlType  = "text/html; charset=utf-8"
+	plainType = "text/plain; charset=utf-8"
+)
 
 // pagePolicy lets a page load what comes from this service and nothing else.
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
@@ -87,6 +90,11 @@ func (x *exchange) writePage(page *api.WebPage) error {
 	h.SetContentType(page.ContentType)
 	if page.ContentType == "" {
 		h.SetContentType(htmlType)
+	}
+	if page.Attachment {
+		h.SetContentType(plainType)
+		h.Set(fasthttp.HeaderContentDisposition, attached)
+		h.SetCanonical(headerSecurity, sandboxed)
 	}
 	if page.Lasting {
 		h.Set(fasthttp.HeaderCacheControl, "public, max-age=31536000, immutable")

@@ -7,7 +7,7 @@ func (w *Web) contributionPages() []*api.Operation {
 	return []*api.Operation{
 		w.page("contributions", at("p")+"/{project}/contributions",
 			query("contribution.list", "cursor", "status"), (*visit).contributions),
-		w.expensive(w.page("contribution", path, nil, (*visit).contribution)),
+		w.expensive(w.page("contribution", path, revisionParams, (*visit).contribution)),
 	}
 }
 
@@ -21,11 +21,14 @@ func (v *visit) contributions() (view, error) {
 	return made, err
 }
 
-// contributionView is a contribution with the diff of its current revision.
+// contributionView is a contribution with the diff of a revision.
 type contributionView struct {
 	Project      api.Project
 	Contribution api.Contribution
+	Revision     revisionShown
 	Diff         diff
+	Conflicts    []conflict
+	Evidence     evidence
 	// Decides says that the visitor may accept and reject it, Reviews that it may be reviewed.
 	Decides, Reviews bool
 }
@@ -44,15 +47,21 @@ func (v *visit) contribution() (view, error) {
 		return made, err
 	}
 	all.Project = project.Project
-	params := []string{all.Contribution.ID, all.Contribution.CurrentRevisionID}
-	differs, err := read[api.RevisionDiffData](v, "contribution.diff", params)
+	all.Revision = v.revision(all.Contribution, all.Project)
+	params := []string{all.Contribution.ID, all.Revision.ID}
+	differs, err := read[api.RevisionDiffData](v, "contribution.diff", params,
+		"path", v.Query["file"])
 	if err != nil {
 		return made, err
 	}
-	all.Diff = newDiff(differs.Diff.Text, differs.Diff.Files, differs.Diff.Truncated)
+	all.Diff = v.shownDiff(differs.Diff.Text, differs.Diff.Files, differs.Diff.Truncated)
+	all.Conflicts = conflictsOf(all.Contribution.Conflicts, all.Diff)
+	if all.Evidence, err = v.evidence(all.Contribution.ID); err != nil {
+		return made, err
+	}
 	own := all.Contribution.Author.Handle == v.CallerHandle()
 	open := all.Contribution.DecidedAt == nil && all.Contribution.AcceptedID == nil
-	if viewer := all.Project.Viewer; viewer != nil && open {
+	if viewer := all.Project.Viewer; viewer != nil && open && all.Revision.Current {
 		role := deref(viewer.Role)
 		all.Decides = role == "OWNER" || role == "MAINTAINER"
 		all.Reviews = !own

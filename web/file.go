@@ -1,25 +1,59 @@
 package web
 
 import (
+	"html"
+	"html/template"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"pws/api"
+	"pws/web/render"
 )
 
-// linesShown is the most lines of a file that a page has.
-const linesShown = 5000
+const (
+	// linesShown is the most lines of a file that a page has; others are on the next ones.
+	linesShown = 500
+	// lineBytesShown is where a line of a file is cut.
+	lineBytesShown = 2000
+)
+
+// atParam asks for the files as they were.
+var atParam = api.Param{
+	Name: "at", Check: "id=chg_", Doc: "The changeset; the newest if absent.",
+}
 
 func (w *Web) filePages() []*api.Operation {
-	inTree := []api.Param{
-		{Name: "folder", Check: "bytes=0..512", Doc: "Only files below it."},
-		{Name: "at", Check: "id=chg_", Doc: "The changeset; the newest if absent."},
-	}
+	of := at("p") + "/{project}"
 	return []*api.Operation{
-		w.page("files", at("p")+"/{project}/files", append(inTree,
-			query("changeset.tree", "cursor")...), (*visit).files),
-		w.page("file", at("p")+"/{project}/file/{path*}", inTree[1:], (*visit).file),
+		w.page("files", of+"/files", append(query("changeset.tree", "cursor"), atParam,
+			api.Param{Name: "folder", Check: "bytes=0..512", Doc: "Only files below it."},
+		), (*visit).files),
+		w.page("file", of+"/file/{path*}", []api.Param{
+			atParam,
+			{Name: "view", Check: "enum=rendered|source", Doc: "How to show Markdown."},
+			{Name: "from", Integer: true, Check: "min=1", Default: 1, Doc: "The first line."},
+		}, (*visit).file),
+		w.rawPage(of + "/raw/{path*}"),
 	}
+}
+
+// rawPage gives a browser the bytes of a file, which it keeps and does not show. It is here because
+// the interface takes no cookie.
+func (w *Web) rawPage(path string) *api.Operation {
+	return api.Declare[api.None, api.WebPage](api.Operation{
+		Name: "page.raw", Method: "GET", Path: path, Auth: api.Optional,
+		Category: api.CategoryPage, Statuses: []int{200}, Page: true, Params: params(path),
+		Query: []api.Param{atParam},
+	}, func(c *api.Call, _ *api.None) (api.Reply, error) {
+		v := &visit{Call: c, web: w}
+		found, err := read[api.Document](v, "file.raw",
+			[]string{v.Param("project"), v.Param("path")}, "changeset", v.Query["at"])
+		if err != nil {
+			return api.Reply{}, err
+		}
+		return api.Reply{Data: api.WebPage{Body: found.Body, Attachment: true}}, nil
+	})
 }
 
 // tree is a folder of a project.
@@ -72,11 +106,14 @@ func (v *visit) files() (view, error) {
 
 // content is a file as it was after a changeset.
 type content struct {
-	Head  api.Project
-	File  api.File
-	At    string
-	Lines []string
-	Cut   bool
+	tree
+	File api.File
+	// Rendered is the file as HTML, if it is shown so. Markdown means that it can be.
+	Rendered template.HTML
+	Markdown bool
+	// Lines are the rows of the table of the source. They are from line First to Last of Count.
+	Lines              template.HTML
+	First, Last, Count int
 }
 
 func (v *visit) file() (view, error) {
@@ -85,23 +122,95 @@ func (v *visit) file() (view, error) {
 	if err != nil {
 		return made, err
 	}
-	changeset := v.Query["at"]
-	if changeset == "" {
-		changeset = head.HeadChangesetID
+	all := content{tree: tree{Head: head, At: v.Query["at"]}}
+	all.IsNewestHead = all.At == "" || all.At == head.HeadChangesetID
+	if all.At == "" {
+		all.At = head.HeadChangesetID
 	}
 	escaped := v.Param("path")
-	found, err := read[api.FileData](v, "changeset.file", []string{head.ID, changeset, escaped})
+	found, err := read[api.FileData](v, "changeset.file", []string{head.ID, all.At, escaped})
 	if err != nil {
 		return made, err
 	}
-	all := content{Head: head, File: found.File, At: changeset}
-	all.Lines = strings.SplitAfter(strings.TrimSuffix(deref(found.File.Content), "\n"), "\n")
-	if all.Cut = len(all.Lines) > linesShown; all.Cut {
-		all.Lines = all.Lines[:linesShown]
+	all.File = found.File
+	text := plain(deref(found.File.Content))
+	all.File.Content = nil
+	if all.Markdown = isMarkdown(all.File.Path); all.Markdown && v.Query["view"] != "source" {
+		if done := v.web.rendered(head.ID, all.File.Path, text, all.query(), 3); done.OK {
+			all.Rendered = done.HTML
+		}
 	}
-	made.Title, made.Data = found.File.Path, all
-	made.Source = "/api/v1/projects/" + head.ID + "/changesets/" + changeset + "/files/" + escaped
+	if all.Rendered == "" {
+		all.First = 1
+		if from, err := strconv.Atoi(v.Query["from"]); err == nil {
+			all.First = from
+		}
+		all.cut(v.web.texts.Code(all.File.Path, text), text)
+	}
+	made.Title, made.Data = all.File.Path, all
+	made.Source = "/api/v1/projects/" + head.ID + "/changesets/" + all.At + "/files/" + escaped
 	return made, nil
+}
+
+// cut keeps the lines of a page: highlighted ones if there are any.
+func (c *content) cut(code render.Result, text string) {
+	escape := html.EscapeString
+	if code.OK {
+		text, escape = string(code.HTML), func(line string) string { return line }
+	}
+	var rows tableWriter
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		if number < c.First || number >= c.First+linesShown {
+			continue
+		}
+		line = strings.TrimSuffix(line, "\n")
+		if !code.OK && len(line) > lineBytesShown {
+			line = strings.ToValidUTF8(line[:lineBytesShown], "") + " … (cut)"
+		}
+		text := strconv.Itoa(number)
+		rows.write(`<tr id="L`, text, `"><td class="number">`, text, `</td><td class="line">`,
+			escape(line), "</td></tr>\n")
+	}
+	c.Count, c.Lines = number, template.HTML(rows.String())
+	c.Last = min(c.Count, c.First+linesShown-1)
+}
+
+// query is the query of links to files of the same changeset, empty for the newest one.
+func (t tree) query() string {
+	if t.IsNewestHead {
+		return ""
+	}
+	return "?at=" + t.At
+}
+
+// link is the address of the file with parameters.
+func (c content) link(pairs ...string) string {
+	query := url.Values{}
+	if !c.IsNewestHead {
+		query.Set("at", c.At)
+	}
+	for at := 0; at < len(pairs); at += 2 {
+		query.Set(pairs[at], pairs[at+1])
+	}
+	return "?" + query.Encode()
+}
+
+// ViewLink is the address of the file in another form.
+func (c content) ViewLink(view string) string { return c.link("view", view) }
+
+// NextLink is the address of the lines behind those of the page, empty if there are none.
+func (c content) NextLink() string {
+	if c.Rendered != "" || c.Last >= c.Count {
+		return ""
+	}
+	return c.link("view", "source", "from", strconv.Itoa(c.Last+1))
+}
+
+// RawLink is the address of the bytes of the file.
+func (c content) RawLink() string {
+	return at("p", c.Head.ID, "raw", c.File.Path) + c.query()
 }
 
 // FolderLink is the address of a folder.
@@ -115,15 +224,28 @@ func (t tree) FolderLink(folder string) string {
 
 // FileLink is the address of a file.
 func (t tree) FileLink(file api.File) string {
-	link := at("p", t.Head.ID, "file", file.Path)
-	if !t.IsNewestHead {
-		link += "?at=" + t.At
-	}
-	return link
+	return at("p", t.Head.ID, "file", file.Path) + t.query()
 }
+
+// Within is a path as seen from the folder.
+func (t tree) Within(path string) string { return strings.TrimPrefix(path, t.Folder) }
 
 // Above is the folder that a folder is in.
 func (t tree) Above() string {
 	folder := strings.TrimSuffix(t.Folder, "/")
 	return folder[:max(0, strings.LastIndexByte(folder, '/'))]
+}
+
+// step is a folder on the way to a file.
+type step struct{ Name, Path string }
+
+// Steps are the folders above a path, the outermost first.
+func (t tree) Steps(path string) (steps []step) {
+	for at, c := range path {
+		if c == '/' {
+			name := path[strings.LastIndexByte(path[:at], '/')+1 : at]
+			steps = append(steps, step{name, path[:at]})
+		}
+	}
+	return steps
 }

@@ -6,8 +6,8 @@ func (w *Web) logPages() []*api.Operation {
 	return []*api.Operation{
 		w.page("log", at("p")+"/{project}/log", query("changeset.list", "cursor", "path"),
 			(*visit).log),
-		w.expensive(w.page("changeset", at("p")+"/{project}/changeset/{changeset}", nil,
-			(*visit).changeset)),
+		w.expensive(w.page("changeset", at("p")+"/{project}/changeset/{changeset}",
+			diffParams, (*visit).changeset)),
 	}
 }
 
@@ -51,7 +51,7 @@ func (v *visit) changeset() (view, error) {
 	if err != nil {
 		return made, err
 	}
-	differs, err := read[api.DiffData](v, "changeset.diff", params)
+	differs, err := read[api.DiffData](v, "changeset.diff", params, "path", v.Query["file"])
 	if err != nil {
 		return made, err
 	}
@@ -59,7 +59,7 @@ func (v *visit) changeset() (view, error) {
 	made.Source = "/api/v1/projects/" + head.ID + "/changesets/" + found.Changeset.ID
 	made.Data = change{
 		head, found.Changeset,
-		newDiff(differs.Diff.Text, differs.Diff.Files, differs.Diff.Truncated),
+		v.shownDiff(differs.Diff.Text, differs.Diff.Files, differs.Diff.Truncated),
 	}
 	return made, nil
 }

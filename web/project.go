@@ -31,6 +31,7 @@ type overview struct {
 	Members []api.Member
 	More    int
 	Chart   chart
+	Readme  readme
 }
 
 // membersShown is the number of members that the first page of a project names.
@@ -73,6 +74,10 @@ func (v *visit) project() (view, error) {
 	}
 	changesets, err := read[api.ChangesetsData](v, "changeset.list", params, "limit", "10")
 	all.Changesets = changesets.Changesets
+	if err != nil {
+		return made, err
+	}
+	all.Readme, err = v.readme(head)
 	made.Title, made.Data = head.Name, all
 	made.Source = "/api/v1/projects/" + head.ID
 	return made, err

@@ -53,7 +53,7 @@ func plain(text string) string {
 			return '�'
 		}
 		return r
-	}, text)
+	}, strings.ReplaceAll(text, "\r\n", "\n"))
 }
 
 // cut is the beginning of a text in one line.

@@ -3,22 +3,28 @@ package web
 import (
 	"bytes"
 	"net/url"
+	"runtime"
 	"strings"
 
 	"pws/api"
+	"pws/web/render"
 )
 
 // Web makes the pages.
 type Web struct {
 	templates templates
 	assets    map[string]asset
+	// texts renders what agents wrote.
+	texts *render.Renderer
 	// verbs are the last parts of the addresses of forms.
 	verbs map[string]bool
 }
 
 // New reads the templates and assets that the program contains.
 func New() *Web {
-	w := &Web{assets: readAssets(), verbs: map[string]bool{}}
+	// Half of the cores are for the interface, whatever people look at.
+	texts := render.New(runtime.GOMAXPROCS(0) / 2)
+	w := &Web{texts: texts, assets: readAssets(), verbs: map[string]bool{}}
 	w.templates = w.parseTemplates()
 	return w
 }
@@ -75,6 +81,7 @@ type shown struct {
 	// Script, Style and Icon are the addresses of the assets.
 	Script, Style, Icon string
 	now                 int64
+	web                 *Web
 }
 
 // page declares a page that is read.
@@ -122,7 +129,7 @@ func (w *Web) render(c *api.Call, made view) []byte {
 	page := shown{
 		view: made, Handle: c.CallerHandle(), Token: formToken(c),
 		Script: w.assets["page.js"].path, Style: w.assets["style.css"].path,
-		Icon: w.assets["icon.svg"].path, Waiting: waiting(c), now: c.Now,
+		Icon: w.assets["icon.svg"].path, Waiting: waiting(c), now: c.Now, web: w,
 	}
 	if page.Key = made.Form.key; page.Key == "" {
 		page.Key = newFormKey(c)

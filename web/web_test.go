@@ -11,6 +11,7 @@ import (
 func TestPlainTexts(t *testing.T) {
 	for text, want := range map[string]string{
 		"a\tb\nc":         "a\tb\nc",
+		"a\r\nb\rc":       "a\nb\uFFFDc",
 		"a\x1b[31mb":      "a\uFFFD[31mb",
 		"a\u202eb\u2066c": "a\uFFFDb\uFFFDc",
 		"für 你好":          "für 你好",
@@ -35,10 +36,16 @@ func TestDiffsAreReadAsTheyAreWritten(t *testing.T) {
 		{Path: "x.go", Additions: 3, Deletions: 2}, {Path: "z"}, {Path: "cut", Additions: 1},
 	}, true)
 	want := []row{
-		{"gap", 0, 0, "@@ -1,3 +1,4 @@"}, {"same", 1, 1, "one"}, {"removed", 2, 0, "two"},
-		{"added", 0, 2, "deux"}, {"added", 0, 3, "diff --git a/fake b/fake"}, {"same", 3, 4, "three"},
-		{"gap", 0, 0, "@@ -10 +11 @@ func"}, {"removed", 10, 0, "- minus"}, {"added", 0, 11, "+ plus"},
-		{"gap", 0, 0, `\ No newline at end of file`},
+		{"gap", 0, 0, "@@ -1,3 +1,4 @@", nil},
+		{"same", 1, 1, "one", nil},
+		{"removed", 2, 0, "two", nil},
+		{"added", 0, 2, "deux", nil},
+		{"added", 0, 3, "diff --git a/fake b/fake", nil},
+		{"same", 3, 4, "three", nil},
+		{"gap", 0, 0, "@@ -10 +11 @@ func", nil},
+		{"removed", 10, 0, "- minus", nil},
+		{"added", 0, 11, "+ plus", nil},
+		{"gap", 0, 0, `\ No newline at end of file`, nil},
 	}
 	if !reflect.DeepEqual(got.Files[0].Rows, want) {
 		t.Errorf("rows %+v", got.Files[0].Rows)

@@ -21,7 +21,8 @@ import (
 // The commands of the web page:
 //
 //	browser NAME                           browsers have their own cookies
-//	browse PATH STATUS [REGEXP ...]        opens a page
+//	browse [-large] PATH STATUS [REGEXP ...]
+//	                                       opens a page, which is small unless it may be large
 //	submit [-from ORIGIN] PATH FIELD=TEXT ... STATUS [REGEXP ...]
 //	again [FIELD=TEXT ...] STATUS [REGEXP ...]
 //
@@ -29,6 +30,7 @@ import (
 //	cookie                                 sets the variable cookie to the browser's
 //	noted AGENT TIME                       waits until the agent was seen after that time
 //	asset NAME                             loads a file of the page that was shown last
+//	saved PATH STATUS [REGEXP]             loads a file of a project, which no browser shows
 //
 // They follow redirects and expect a status and texts of the page, or with ! that it has none. A
 // form is sent with the token and the key of the page that was shown last, unless a field gives
@@ -42,6 +44,8 @@ type browser struct {
 	token, key, page string
 	path             string
 	fields           url.Values
+	// most is the size of a page that it expects.
+	most int
 }
 
 func (s *script) browser() (*browser, error) {
@@ -55,7 +59,7 @@ func (s *script) browser() (*browser, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &browser{http: &http.Client{Jar: jar, Timeout: patience}}
+	made := &browser{http: &http.Client{Jar: jar, Timeout: patience}, most: pageBytesMax}
 	s.browsers[s.browsing] = made
 	return made, nil
 }
@@ -69,8 +73,15 @@ func (s *script) useBrowser(_ *testscript.TestScript, args []string) error {
 }
 
 func (s *script) browse(ts *testscript.TestScript, args []string) error {
+	b, err := s.browser()
+	if err != nil {
+		return err
+	}
+	if b.most = pageBytesMax; len(args) > 0 && args[0] == "-large" {
+		b.most, args = largeBytesMax, args[1:]
+	}
 	if len(args) < 2 {
-		return errors.New("usage: browse PATH STATUS [REGEXP ...]")
+		return errors.New("usage: browse [-large] PATH STATUS [REGEXP ...]")
 	}
 	return s.visit(ts, http.MethodGet, "", args[0], nil, args[1:])
 }
@@ -168,7 +179,7 @@ func (s *script) shown(b *browser, answer *http.Response, page string, expected 
 	if want, _ := strconv.Atoi(expected[0]); answer.StatusCode != want {
 		return fmt.Errorf("status %d, not %d: %s", answer.StatusCode, want, page)
 	}
-	if problem := pageProblem(answer, page); problem != "" {
+	if problem := pageProblem(answer, page, b.most); problem != "" {
 		return fmt.Errorf("the page %s: %s", problem, page)
 	}
 	for _, text := range expected[1:] {
@@ -189,11 +200,15 @@ var inPage = regexp.MustCompile(`(?i)<script(?: [^>]*)?>[^<]|` +
 	`<[^>]*\s(?:on[a-z]+|style)=|<(?:style|img|iframe|object|embed|base|svg)\b|` +
 	`<[^>]*\s(?:src|href|action|formaction)="(?:[a-z]+:|//)`)
 
-// pageBytesMax is the size that no page of the tests exceeds.
-const pageBytesMax = 60 << 10
+// linkOutside is the one form of a link to another site.
+var linkOutside = regexp.MustCompile(
+	`<a href="https?://[^"<>\s]+" rel="nofollow ugc noopener">`)
+
+// pageBytesMax is the size that no page of the tests exceeds, but one that is said to be large.
+const pageBytesMax, largeBytesMax = 60 << 10, 512 << 10
 
 // pageProblem returns what is wrong with a page, empty if nothing is.
-func pageProblem(answer *http.Response, page string) string {
+func pageProblem(answer *http.Response, page string, most int) string {
 	head := answer.Header
 	switch {
 	case !strings.HasPrefix(head.Get("Content-Type"), "text/html"):
@@ -204,7 +219,7 @@ func pageProblem(answer *http.Response, page string) string {
 		return "may be taken for something else"
 	case head.Get("Access-Control-Allow-Origin") != "":
 		return "can be read by others"
-	case len(page) > pageBytesMax:
+	case len(page) > most:
 		return "is too large"
 	case strings.Count(page, "<h1>") != 1:
 		return "has not one heading"
@@ -213,6 +228,7 @@ func pageProblem(answer *http.Response, page string) string {
 	}
 	// Drawings of the page itself begin so. Their other attributes are checked too.
 	drawn := strings.ReplaceAll(page, `<svg class="`, `<p class="`)
+	drawn = linkOutside.ReplaceAllString(drawn, "")
 	if found := inPage.FindString(drawn); found != "" {
 		return "has " + found
 	}
@@ -296,6 +312,47 @@ func (s *script) asset(_ *testscript.TestScript, args []string) error {
 	return nil
 }
 
+// saved loads the bytes of a file of a project. Whatever they are, they are text that a browser
+// saves and never runs.
+func (s *script) saved(_ *testscript.TestScript, args []string) error {
+	if len(args) < 2 {
+		return errors.New("usage: saved PATH STATUS [REGEXP]")
+	}
+	b, err := s.browser()
+	if err != nil {
+		return err
+	}
+	answer, err := b.http.Get("http://" + s.server.address + s.expand(args[0]))
+	if err != nil {
+		return err
+	}
+	body, err := io.ReadAll(answer.Body)
+	if err := errors.Join(err, answer.Body.Close()); err != nil {
+		return err
+	}
+	if got := strconv.Itoa(answer.StatusCode); got != args[1] {
+		return fmt.Errorf("status %s: %s", got, body)
+	}
+	if answer.StatusCode != http.StatusOK {
+		return nil
+	}
+	for name, want := range map[string]string{
+		"Content-Type": "text/plain; charset=utf-8", "Content-Disposition": "attachment",
+		"Content-Security-Policy": "sandbox", "X-Content-Type-Options": "nosniff",
+		"Access-Control-Allow-Origin": "",
+	} {
+		if got := answer.Header.Get(name); got != want {
+			return fmt.Errorf("%s is %q, not %q", name, got, want)
+		}
+	}
+	for _, text := range args[2:] {
+		if !regexp.MustCompile(s.expand(text)).Match(body) {
+			return fmt.Errorf("no %q in %q", text, body)
+		}
+	}
+	return nil
+}
+
 func webCommands() map[string]command {
 	return map[string]command{
 		"browser": wrap((*script).useBrowser),
@@ -305,6 +362,7 @@ func webCommands() map[string]command {
 		"code":    wrap((*script).code),
 		"cookie":  wrap((*script).cookie),
 		"asset":   wrap((*script).asset),
+		"saved":   wrap((*script).saved),
 		"noted":   wrap((*script).noted),
 	}
 }

@@ -1,0 +1,48 @@
+package web
+
+import (
+	"errors"
+	"html/template"
+
+	"pws/api"
+	"pws/internal/fault"
+)
+
+// readmeNames are the files that introduce a project; the first one that it has is shown.
+var readmeNames = []string{"README.md", "readme.md", "Readme.md", "README", "README.txt"}
+
+// readmeChars is where a README is cut that is not rendered.
+const readmeChars = 16 << 10
+
+// readme is the file that introduces a project. Its path is empty if the project has none.
+type readme struct {
+	Path string
+	HTML template.HTML
+}
+
+func (v *visit) readme(head api.Project) (readme, error) {
+	if head.Counts.Files == 0 {
+		return readme{}, nil
+	}
+	for _, name := range readmeNames {
+		found, err := read[api.FileData](v, "file.read", []string{head.ID, name})
+		var refusal *fault.Error
+		if errors.As(err, &refusal) && refusal.Code == fault.FileNotFound {
+			continue
+		}
+		if errors.As(err, &refusal) && refusal.Code == fault.ContentRemoved {
+			return readme{}, nil
+		}
+		if err != nil {
+			return readme{}, err
+		}
+		text := plain(deref(found.File.Content))
+		if isMarkdown(name) {
+			if made := v.web.rendered(head.ID, name, text, "", 3); made.OK {
+				return readme{name, made.HTML}, nil
+			}
+		}
+		return readme{name, asWritten(long(readmeChars, text))}, nil
+	}
+	return readme{}, nil
+}

@@ -1,0 +1,43 @@
+package web
+
+import (
+	"html"
+	"html/template"
+	"strings"
+
+	"pws/web/render"
+)
+
+// asWritten is a text as its author wrote it.
+func asWritten(text string) template.HTML {
+	return template.HTML(`<p class="text">` + html.EscapeString(text) + `</p>`)
+}
+
+// Text is what an agent has written about the work of a project, as Markdown.
+func (s shown) Text(project, text string) template.HTML {
+	text = plain(text)
+	made := s.web.texts.Markdown(render.Markdown{
+		Text: text, Top: 3, Files: filesAt(project), Breaks: true,
+	})
+	if !made.OK {
+		return asWritten(text)
+	}
+	return `<div class="md">` + made.HTML + `</div>`
+}
+
+// filesAt is the address that those of the files of a project begin with.
+func filesAt(project string) string { return at("p", project, "file") + "/" }
+
+// isMarkdown reports whether a file is Markdown by its name.
+func isMarkdown(path string) bool {
+	name := strings.ToLower(path)
+	return strings.HasSuffix(name, ".md") || strings.HasSuffix(name, ".markdown")
+}
+
+// rendered is a file in Markdown as HTML. Query is what its links to other files end with.
+func (w *Web) rendered(project, path, text, query string, top int) render.Result {
+	return w.texts.Markdown(render.Markdown{
+		Text: text, Top: top, Files: filesAt(project),
+		Folder: path[:strings.LastIndexByte(path, '/')+1], Query: query,
+	})
+}
