@@ -144,6 +144,11 @@ type eventFilter struct {
 	kind    work.ActivityType
 	// since is in Unix milliseconds. Cursors are not bound to it.
 	since int64
+	// own leaves out projects that the caller neither is a member of nor watches. Cursors are not
+	// bound to it.
+	own bool
+	// write appends an event to a stream for the web page; nil for the usual form.
+	write func(to []byte, record *feed.Record, seen *access) ([]byte, error)
 }
 
 // eventFilter reads the filters: PROJECT_NOT_FOUND.
@@ -252,6 +257,9 @@ type foundEvents struct {
 	events []Event
 	// places are the positions of the events.
 	places []feed.Position
+	// written are the events in the form of filter.write, instead of events and places.
+	written []byte
+	count   int
 	// next is the position to continue at; more means that it is worth continuing at once.
 	next feed.Position
 	more bool
@@ -277,7 +285,7 @@ func (c *Call) eventsAfter(
 			return found, err
 		}
 		for at := range page.Records {
-			if len(found.events) == limit {
+			if found.count == limit || len(found.written) >= EventStreamChunkBytes {
 				return found, nil
 			}
 			record := &page.Records[at]
@@ -286,12 +294,14 @@ func (c *Call) eventsAfter(
 				continue
 			}
 			seen, err := access.sees(record)
+			if err == nil && seen {
+				seen, err = filter.follows(record, access)
+			}
+			if err == nil && seen {
+				err = c.keep(filter, &found, record, access)
+			}
 			if err != nil {
 				return found, err
-			}
-			if seen {
-				found.events = append(found.events, c.event(record, access))
-				found.places = append(found.places, record.Position)
 			}
 		}
 		if found.next = page.Next; !page.More {
@@ -303,6 +313,20 @@ func (c *Call) eventsAfter(
 		}
 	}
 	return found, nil
+}
+
+// keep adds an event that the caller may see.
+func (c *Call) keep(
+	filter *eventFilter, found *foundEvents, record *feed.Record, access *access,
+) (err error) {
+	found.count++
+	if filter.write != nil {
+		found.written, err = filter.write(found.written, record, access)
+		return err
+	}
+	found.events = append(found.events, c.event(record, access))
+	found.places = append(found.places, record.Position)
+	return nil
 }
 
 // access caches, for one request, what the caller can read of other projects.

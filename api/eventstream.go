@@ -139,6 +139,7 @@ func (c *Call) streamEvents(filter eventFilter, after feed.Position) (Reply, err
 
 // appendEvents writes events in the format of a stream.
 func (w *watcher) appendEvents(to []byte, found *foundEvents) []byte {
+	to = append(to, found.written...)
 	for at := range found.events {
 		event := &found.events[at]
 		to = append(to, "id: "...)

@@ -63,15 +63,24 @@ func (s *Server) resolveCookie(x *exchange) {
 
 // checkForm refuses a form that is not of a page of this service. Errors: FORBIDDEN.
 func (x *exchange) checkForm() error {
+	site := x.ctx.Request.Header.Peek("Sec-Fetch-Site")
 	if x.ctx.IsGet() || x.ctx.IsHead() {
+		// Streams take slots, and only the script of a page opens one.
+		if x.route.operation.Streams && prefersStream(x.headers.accept) && len(site) > 0 &&
+			string(site) != "same-origin" {
+			return errForeignPage()
+		}
 		return nil
 	}
-	site := x.ctx.Request.Header.Peek("Sec-Fetch-Site")
 	if x.ownPage(string(x.headers.origin)) && (len(site) == 0 || string(site) == "same-origin") {
 		return nil
 	}
+	return errForeignPage()
+}
+
+func errForeignPage() error {
 	return fault.New(fault.Forbidden,
-		"The form is not of a page of this service.").With("reason", "ORIGIN")
+		"The request is not of a page of this service.").With("reason", "ORIGIN")
 }
 
 // setPageHeaders sets what keeps a page from others.

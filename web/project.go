@@ -43,6 +43,9 @@ func (v *visit) project() (view, error) {
 	if err != nil {
 		return made, err
 	}
+	if made.Live, err = v.follow(head.ID); err != nil {
+		return made, err
+	}
 	params := []string{head.ID}
 	all := overview{Head: head}
 	state, err := read[api.StateData](v, "state.read", params)

@@ -48,6 +48,10 @@ func (v *visit) today() (view, error) {
 	made := view{
 		Template: "today", Title: "Today", Tab: "today", Source: "/api/v1/agents/me/activity",
 	}
+	var err error
+	if made.Live, err = v.follow(""); err != nil {
+		return made, err
+	}
 	inbox, err := read[api.InboxData](v, "inbox.read", nil, "status", "UNREAD", "limit", todayInbox)
 	if err != nil {
 		return made, err

@@ -36,7 +36,7 @@ func (w *Web) Table() []*api.Operation {
 		w.assetOperations(), w.loginPages(), w.todayPages(), w.projectPages(), w.filePages(),
 		w.logPages(), w.taskPages(), w.contributionPages(), w.discussionPages(), w.provenancePages(),
 		w.decisionForms(), w.commentForms(), w.taskForms(), w.inboxForms(), w.managePages(),
-		w.reviewPages(), w.agentPages(),
+		w.reviewPages(), w.agentPages(), w.liveOperations(),
 		w.searchPages(),
 		w.missingPages(),
 	} {
@@ -63,6 +63,8 @@ type view struct {
 	// Source is the path of the interface with the same data, empty if there is none.
 	Source string
 	Data   any
+	// Live is the address of the stream that the page follows, empty for none.
+	Live string
 	// Form is the form that was refused, if the page is shown for that.
 	Form failed
 }
