@@ -3,6 +3,7 @@ package web
 import (
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"pws/api"
@@ -144,4 +145,20 @@ func (c contributionView) RevisionLink(id string) string {
 		query.Set("view", "split")
 	}
 	return "?" + query.Encode()
+}
+
+// LineLink is the address of what a comment is about: a line of the new side if it is on the page,
+// else its file.
+func (c contributionView) LineLink(path string, line *int) string {
+	for _, file := range c.Diff.Files {
+		if file.Path != path {
+			continue
+		}
+		place := "#f" + strconv.Itoa(file.Number)
+		if line != nil && slices.ContainsFunc(file.Rows, func(r row) bool { return r.New == *line }) {
+			place += "R" + strconv.Itoa(*line)
+		}
+		return place
+	}
+	return "?" + url.Values{"file": {path}}.Encode()
 }

@@ -22,6 +22,7 @@ type shown struct {
 // unseen are operations of the web page that have no look, with the reason.
 var unseen = map[string]string{
 	"page.asset": "a file that pages load",
+	"page.raw":   "a file that browsers save",
 }
 
 // more are addresses beside the usual one of each page; names in braces are IDs of the world.
@@ -39,6 +40,10 @@ var more = []shown{
 	{name: "files-then", as: "ada", path: "/ui/p/{project}/files?at={changeset}"},
 	{name: "files-empty", as: "dee-9", path: "/ui/p/{empty}/files"},
 	{name: "file-code", as: "ada", path: "/ui/p/{project}/file/upload/upload.go"},
+	{name: "file-source", as: "ada", path: "/ui/p/{project}/file/README.md?view=source"},
+	{name: "changeset-split", as: "ada",
+		path: "/ui/p/{project}/changeset/{changeset}?view=split"},
+	{name: "contribution-split", as: "ada", path: "/ui/c/{contribution}?view=split"},
 	{name: "file-data", as: "ada", path: "/ui/p/{project}/file/limits.json"},
 	{name: "file-name", as: "ada",
 		path: "/ui/p/{project}/file/docs/a%20b/Gr%C3%BC%C3%9Fe%20&%20more.md"},
