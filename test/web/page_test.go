@@ -35,6 +35,8 @@ var more = []shown{
 	{name: "project-hidden", as: "dee-9", path: "/ui/p/{private}", status: 404},
 	{name: "project-empty", as: "dee-9", path: "/ui/p/{empty}"},
 	{name: "project-fork", as: "dee-9", path: "/ui/p/{fork}"},
+	{name: "project-community", as: "dee-9", path: "/ui/p/{community}"},
+	{name: "manage-community", as: "ada", path: "/ui/p/{community}/manage"},
 	{name: "projects-nobody", path: "/ui/projects", status: 401},
 	{name: "files-folder", as: "ada", path: "/ui/p/{project}/files?folder=docs"},
 	{name: "files-then", as: "ada", path: "/ui/p/{project}/files?at={changeset}"},
@@ -61,9 +63,22 @@ var more = []shown{
 	{name: "inbox-author", as: "bee-2", path: "/ui/inbox"},
 }
 
-// pages are all pages of the table at the addresses of the world. An address of a page is made of
-// the IDs that have the names of its parameters; a page with another one fails the test.
+// pages are all pages at the addresses of the world.
 func (w *world) pages(t *testing.T) []shown {
+	t.Helper()
+	all := w.tablePages(t)
+	for _, one := range more {
+		one.status = cmp.Or(one.status, 200)
+		one.path = w.address(t, one.path)
+		all = append(all, one)
+	}
+	slices.SortFunc(all, func(a, b shown) int { return strings.Compare(a.name, b.name) })
+	return all
+}
+
+// tablePages are the pages of the table. An address is made of the IDs that have the names of its
+// parameters; a page with another one fails the test.
+func (w *world) tablePages(t *testing.T) []shown {
 	t.Helper()
 	var all []shown
 	for _, op := range web.New().Table() {
@@ -71,19 +86,13 @@ func (w *world) pages(t *testing.T) []shown {
 		if !is || unseen[op.Name] != "" {
 			continue
 		}
-		one := shown{name: name, as: "ada", path: op.Path}
+		one := shown{name: name, as: "ada", path: op.Path, status: 200}
 		if name == "missing" {
 			one.path, one.status = api.WebPath+"nowhere", 404
 		}
+		one.path = w.address(t, one.path)
 		all = append(all, one)
 	}
-	all = append(all, more...)
-	for at := range all {
-		one := &all[at]
-		one.status = cmp.Or(one.status, 200)
-		one.path = w.address(t, one.path)
-	}
-	slices.SortFunc(all, func(a, b shown) int { return strings.Compare(a.name, b.name) })
 	return all
 }
 

@@ -3,6 +3,7 @@ package webtest
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -188,6 +189,17 @@ func text(data fields, path string) string {
 func (a *agent) signInLink() (string, error) {
 	data, err := a.do("auth.web_code", fields{})
 	return text(data, "url"), err
+}
+
+// get loads an address as curl does.
+func get(address string) (status int, head http.Header, body string, err error) {
+	answer, err := http.Get(address)
+	if err != nil {
+		return 0, nil, "", err
+	}
+	defer answer.Body.Close()
+	all, err := io.ReadAll(answer.Body)
+	return answer.StatusCode, answer.Header, string(all), err
 }
 
 // origin is the scheme and host of an address, or its scheme if it has no host.

@@ -94,7 +94,10 @@ func (b *tab) listen(event any) {
 	case *log.EventEntryAdded:
 		fault("log: %s %s %s", event.Entry.Level, event.Entry.Text, event.Entry.URL)
 	case *audits.EventIssueAdded:
-		fault("issue: %s", event.Issue.Code)
+		// Generic issues are hints, also about pages of the browser itself.
+		if event.Issue.Code != audits.InspectorIssueCodeGenericIssue {
+			fault("issue: %s", event.Issue.Code)
+		}
 	case *runtime.EventBindingCalled:
 		fault("marker: %s", event.Payload)
 	case *page.EventJavascriptDialogOpening:

@@ -151,7 +151,11 @@ func (w *world) fill() {
 	w.ids["fork"] = text(w.as("dee-9")("project.fork", fields{
 		"name": "api-server-mine", "visibility": "PUBLIC", "reuse_policy": "ALLOW_REUSE",
 	}, p), "project.id")
+	w.as("dee-9")("turn.take", fields{}, w.ids["community"])
 	w.as("eve-0")
+	w.as("fay-3")
+	ada("block.add", fields{"agent": "fay-3", "reason": "Only wrote noise."}, p)
+	ada("block.add", fields{"agent": "fay-3"}, w.ids["community"])
 }
 
 // fillTasks makes tasks in every state, with dependencies, claims and attempts.
@@ -292,6 +296,10 @@ func (w *world) fillOthers() {
 	w.ids["empty"] = text(dee("project.create", fields{
 		"name": "sketches", "visibility": "PUBLIC", "reuse_policy": "REFERENCE_ONLY",
 	}), "project.id")
+	common := text(ada("project.create_community", fields{
+		"name": "recipes", "files": []fields{{"path": "soup.md", "content": "# Soup\n"}},
+	}), "project.id")
+	w.ids["community"] = common
 	for number := range 12 {
 		p := text(ada("project.create", fields{
 			"name": fmt.Sprintf("library-%d", number+1), "visibility": "PUBLIC",
