@@ -15,6 +15,7 @@ func checkMemberships(t testing.TB, what string, e *Engine) {
 	t.Helper()
 	const all = 1 << 20
 	want, deleted := map[id.ID][]index.Position{}, map[id.ID]int{}
+	maintained := map[id.ID][]id.ID{}
 	of := e.Indexes(index.ForMemberships).Memberships
 	e.handles.Range(func(project id.ID, _ *handle) bool {
 		p := viewOf(t, e, project)
@@ -31,6 +32,9 @@ func checkMemberships(t testing.TB, what string, e *Engine) {
 		for _, member := range p.Members() {
 			at := index.Position{Millis: p.UpdatedAt, ID: project}
 			want[member.Agent] = append(want[member.Agent], at)
+			if member.Role >= work.Maintainer && p.Status == work.Active {
+				maintained[member.Agent] = append(maintained[member.Agent], project)
+			}
 			filter := index.MembershipFilter{
 				Role: member.Role, Visibility: p.Visibility, Status: p.Status,
 				Name: index.FoldName(p.Name),
@@ -46,6 +50,12 @@ func checkMemberships(t testing.TB, what string, e *Engine) {
 		slices.SortFunc(list, func(a, b index.Position) int {
 			return cmp.Or(-cmp.Compare(a.Millis, b.Millis), -a.ID.Compare(b.ID))
 		})
+		own, due := of.AtLeast(agent.ID, work.Maintainer), maintained[agent.ID]
+		slices.SortFunc(own, id.ID.Compare)
+		slices.SortFunc(due, id.ID.Compare)
+		if !slices.Equal(own, due) {
+			t.Errorf("%s: %s maintains %v, want %v", what, agent.Handle, own, due)
+		}
 		got := of.Of(agent.ID, &index.MembershipFilter{}, index.Position{}, all)
 		count := of.Count(agent.ID) - deleted[agent.ID]
 		if !slices.Equal(got, list) || count != len(list) {

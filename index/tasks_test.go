@@ -54,6 +54,27 @@ func (m *tasksModel) public(status work.TaskStatus) (places []TaskPlace) {
 	return sortPlaces(places)
 }
 
+// among are the claims of some projects by expiry, and their BLOCKED tasks by age.
+func (m *tasksModel) among(asked []id.ID, limit int) (claims []ClaimPlace, blocked []TaskPlace) {
+	m.each(func(project id.ID, p *ProjectTasks, entry TaskEntry) {
+		if !slices.Contains(asked, project) {
+			return
+		}
+		if entry.Until > m.now {
+			claims = append(claims, ClaimPlace{Expiry{entry.Until, entry.Task}, project})
+		}
+		if m.status(entry) == work.TaskBlocked {
+			place := TaskPlace{TaskPosition{entry.Priority, entry.Task}, project}
+			blocked = append(blocked, place)
+		}
+	})
+	slices.SortFunc(claims, func(a, b ClaimPlace) int {
+		return cmp.Or(cmp.Compare(a.Until, b.Until), a.Task.Compare(b.Task))
+	})
+	slices.SortFunc(blocked, func(a, b TaskPlace) int { return a.Task.Compare(b.Task) })
+	return claims[:min(len(claims), limit)], blocked[:min(len(blocked), limit)]
+}
+
 func (m *tasksModel) own(agent id.ID) (projects []id.ID) {
 	var places []TaskPlace
 	m.each(func(project id.ID, p *ProjectTasks, entry TaskEntry) {
@@ -300,6 +321,14 @@ func (d drawn) check(tasks *Tasks, model *tasksModel) {
 		}
 	}
 	same("count", tasks.Len(), count)
+	asked := []id.ID{d.project()}
+	if other := d.project(); other != asked[0] {
+		asked = append(asked, other)
+	}
+	claims, blocked := tasks.Among(asked, model.now, size)
+	wantClaims, wantBlocked := model.among(asked, size)
+	same("claims", claims, wantClaims)
+	same("blocked", blocked, wantBlocked)
 }
 
 // TestTasksAnswerAsTheModel applies random changes to the index and to an unsorted model.
