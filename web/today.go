@@ -1,6 +1,7 @@
 package web
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -10,7 +11,7 @@ import (
 
 // The numbers of entries on the first page.
 const (
-	todayInbox     = "10"
+	todayInbox     = 10
 	todayUndecided = "10"
 )
 
@@ -52,7 +53,7 @@ func (v *visit) today() (view, error) {
 	if made.Live, err = v.follow(""); err != nil {
 		return made, err
 	}
-	inbox, err := read[api.InboxData](v, "inbox.read", nil, "status", "UNREAD", "limit", todayInbox)
+	inbox, err := read[api.InboxData](v, "inbox.read", nil, "status", "UNREAD", "limit", "50")
 	if err != nil {
 		return made, err
 	}
@@ -63,7 +64,7 @@ func (v *visit) today() (view, error) {
 	}
 	activity, err := read[api.OwnActivity](v, "agent.activity", nil)
 	all := today{
-		Inbox: inbox.Items, Unread: inbox.UnreadCount,
+		Inbox: besideReviews(inbox.Items), Unread: inbox.UnreadCount,
 		Undecided: undecided.Contributions, More: undecided.NextCursor != nil,
 		Working: activity.Held, Expired: activity.Expired, Blocked: activity.Blocked,
 	}
@@ -72,6 +73,15 @@ func (v *visit) today() (view, error) {
 	}
 	made.Data = all
 	return made, err
+}
+
+// besideReviews are the first items that do not ask for a review: the contributions themselves are
+// shown.
+func besideReviews(items []api.InboxItem) []api.InboxItem {
+	items = slices.DeleteFunc(items, func(one api.InboxItem) bool {
+		return one.Kind == "REVIEW_REQUESTED"
+	})
+	return items[:min(len(items), todayInbox)]
 }
 
 // eventWords is what happened, in words: "task completed".

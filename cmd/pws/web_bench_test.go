@@ -89,7 +89,15 @@ func (w *webBench) signIn() {
 
 func (w *webBench) post(agent *rest.API, path string, body, into any) {
 	w.b.Helper()
-	_, err := agent.Post("/api/v1/"+path, rest.RandomKey(), body, into)
+	request := rest.Request{
+		Method: "POST", Path: "/api/v1/" + path, IdempotencyKey: rest.RandomKey(),
+	}
+	if body != nil {
+		text, err := rest.EncodeJSON(body)
+		w.must(err)
+		request.Body = text
+	}
+	_, err := agent.Call(request, into)
 	w.must(err)
 }
 
