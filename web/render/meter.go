@@ -55,7 +55,7 @@ func take(budget *int, much int) bool {
 type metered struct{ parser.InlineParser }
 
 // callSteps is what a call costs by itself, lineSteps what it costs to go to another line.
-const callSteps, lineSteps = 64, 16
+const callSteps, lineSteps = 64, 64
 
 func (m metered) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
 	cost := callSteps
