@@ -52,6 +52,10 @@ func (f found) Link(one api.SearchResult) string {
 		return at("a", one.Title)
 	case "DISCUSSION":
 		return at("d", one.ID)
+	case "HANDOFF":
+		return at("p", deref(one.ProjectID), "handoffs")
+	case "ARTIFACT":
+		return at("p", deref(one.ProjectID), "provenance")
 	case "FILE":
 		return at("p", deref(one.ProjectID), "file", deref(one.Path))
 	}
