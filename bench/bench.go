@@ -33,6 +33,7 @@ const (
 	RunManifest       = "manifest"
 	RunRestart        = "restart"
 	RunWatchers       = "watchers"
+	RunBrowsers       = "browsers"
 	RunMemory         = "memory"
 	RunSearch         = "search"
 	RunMCP            = "mcp"
@@ -193,6 +194,7 @@ var groups = []group{
 	{names: []string{RunClaims, RunCheckpoints}, run: runWork},
 	{names: []string{RunResume, RunManifest}, run: runResume},
 	{names: []string{RunWatchers}, own: true, env: watchersEnv, run: runWatchers},
+	{names: []string{RunBrowsers}, own: true, env: watchersEnv, run: runBrowsers},
 	{names: []string{RunSearch}, env: []string{"PWS_SEARCH=on"}, run: runSearch},
 	{names: []string{RunMCP}, run: runMCP},
 	{names: []string{RunRestart}, own: true, run: runRestart},

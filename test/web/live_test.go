@@ -1,0 +1,142 @@
+package webtest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// shows waits until a script finds what it looks for.
+func (b *tab) shows(what, script string) {
+	b.t.Helper()
+	found := eval[bool](b, `new Promise((resolve) => {
+		const look = () => (`+script+`) ? resolve(true) : setTimeout(look, 20);
+		setTimeout(() => resolve(false), 20000);
+		look();
+	})`)
+	if !found {
+		b.t.Fatalf("%s: not shown: %s", b.address(), what)
+	}
+}
+
+// create makes an agent create a task.
+func (a *agent) create(t *testing.T, project, title string) {
+	t.Helper()
+	if _, err := a.do("task.create", fields{"title": title}, project); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func projectOf(t *testing.T, a *agent) string {
+	t.Helper()
+	made, err := a.do("project.create", fields{"name": "Server", "visibility": "PRIVATE"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text(made, "project.id")
+}
+
+// TestLive follows what happens: lines come by themselves, the focus stays where it is, a pause
+// holds them back, and a killed server is found again.
+func TestLive(t *testing.T) {
+	t.Parallel()
+	s := serveFor(t)
+	ada, err := s.agent("ada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	project := projectOf(t, ada)
+	b := newTab(t, s)
+	b.signIn(ada)
+	today := newTab(t, s)
+	today.signIn(ada)
+	b.open("/ui/live")
+	first := `document.querySelector("#live li a").innerText`
+	b.do(chromedp.Focus("#pause"))
+	ada.create(t, project, "<b>One</b>")
+	b.shows("a new task", first+` === "<b>One</b>"`)
+	today.shows("a link to what is new", `document.querySelector("#fresh a")?.innerText === "1 new: show"`)
+	ada.create(t, project, "Two")
+	today.shows("how much is new", `document.querySelector("#fresh a")?.innerText === "2 new: show"`)
+	if eval[bool](today, `document.body.innerText.includes("Two")`) {
+		t.Error("a page has changed under its reader")
+	}
+	b.shows("the next one", first+` === "Two"`)
+	if got := eval[string](b, `document.activeElement.id`); got != "pause" {
+		t.Errorf("the focus is at %q", got)
+	}
+
+	// What comes during a pause is shown afterwards, once and in order.
+	b.do(chromedp.Click("#pause"))
+	b.shows("the pause", `document.querySelector("#pause").innerText === "Continue"`)
+	ada.create(t, project, "Three")
+	ada.create(t, project, "Four")
+	today.shows("all of it", `document.querySelector("#fresh a")?.innerText === "4 new: show"`)
+	if got := eval[string](b, first); got != "Two" {
+		t.Errorf("during a pause: %s", got)
+	}
+	b.do(chromedp.Click("#pause"))
+	b.shows("what came meanwhile", first+` === "Four"`)
+	b.quiet(200)
+
+	// The server is killed and starts again at its address.
+	s.child.Kill()
+	b.shows("that it is gone", `document.querySelector("#live-state").innerText !== ""`)
+	if err := s.start(strings.TrimPrefix(s.url, "http://")); err != nil {
+		t.Fatal(err)
+	}
+	ada.api.Close()
+	ada.create(t, project, "Five")
+	b.shows("what came after the crash", first+` === "Five"`)
+	titles := `[...document.querySelectorAll("#live li")].map((one) => one.querySelector("a").innerText)`
+	if got := eval[string](b, titles+`.slice(0, 5).join()`); got != "Five,Four,Three,Two,<b>One</b>" {
+		t.Errorf("lines %s", got)
+	}
+
+	// Without scripts there is a list, and a link to load it again.
+	b.scripts(false)
+	b.open("/ui/live")
+	if got := b.heading(); got != "Live" {
+		t.Errorf("without scripts: %s", got)
+	}
+	b.scripts(true)
+}
+
+// TestDoubleClick sends a form twice, as an impatient person does.
+func TestDoubleClick(t *testing.T) {
+	t.Parallel()
+	s := serveFor(t)
+	ada, err := s.agent("ada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	project := projectOf(t, ada)
+	b := newTab(t, s)
+	b.signIn(ada)
+	b.open("/ui/p/" + project + "/tasks")
+	b.do(chromedp.Click("details.new > summary"), chromedp.SendKeys("input[name=title]", "Once"))
+	b.next(chromedp.DoubleClick("details.new button"))
+	b.shows("the task", `document.querySelector("h1").innerText === "Once"`)
+	found, err := ada.do("task.list", nil, project)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tasks, _ := found["tasks"].([]any); len(tasks) != 1 {
+		t.Errorf("%d tasks", len(tasks))
+	}
+
+	// A refusal has the focus at the fault, and keeps what was typed.
+	b.open("/ui/p/" + project + "/tasks")
+	b.do(chromedp.Click("details.new > summary"),
+		chromedp.SendKeys("textarea[name=description]", "All of it"))
+	eval[bool](b, `document.querySelector("input[name=title]").required = false`)
+	if status := b.next(chromedp.Click("details.new button")); status != 400 {
+		t.Errorf("status %d", status)
+	}
+	if got := eval[string](b, `document.activeElement.name + ": " +
+		document.querySelector("textarea[name=description]").value`); got != "title: All of it" {
+		t.Errorf("the focus is at %s", got)
+	}
+	b.quiet(400)
+}
