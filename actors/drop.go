@@ -58,7 +58,7 @@ func (e *Engine) drop() error {
 		{"contents", func() error { return e.dropManifests(gone) }},
 		{"manifests", func() error { return e.eraseProjects(gone) }},
 		{"state", func() error { return e.feed.redact(gone) }},
-		{"feed", func() error { return e.save(gone) }},
+		{"feed", func() error { return e.save(gone, atOnce) }},
 		// The files of a generation stay until the second one after it is there.
 		{"sections", e.Save},
 	}

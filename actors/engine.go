@@ -170,6 +170,7 @@ func Open(config Config) (*Engine, *Recovery, error) {
 	e.residents = newResidents(config.ProjectBytes)
 	e.recents = newRecents(config.RecentBytesMax)
 	e.saver.wake = make(chan struct{}, 1)
+	e.saver.pacer = pacer{now: time.Now, pause: e.pauseSave}
 	e.projections.of = index.NewProjections()
 	e.trees = newTrees(func(hash work.Hash) ([]byte, error) {
 		return e.blobs.Get(blobs.Hash(hash))
@@ -233,6 +234,7 @@ func (e *Engine) openStores() (*Recovery, error) {
 	e.eventIDs = newEventIDs(e.secret)
 	e.blobs, err = blobs.Open(blobs.Options{
 		Dir: filepath.Join(dir, "blobs"), CacheBytes: e.config.CacheBytes, Room: e.room,
+		Yield: e.saver.pacer.step,
 	})
 	if err != nil {
 		return nil, err

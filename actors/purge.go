@@ -94,7 +94,7 @@ func (e *Engine) erase() error {
 				return nil
 			}
 			// The files of a generation stay until the second one after it is there.
-			return errors.Join(e.save(keeping), e.Save())
+			return errors.Join(e.save(keeping, atOnce), e.Save())
 		}},
 	}
 	for _, one := range steps {

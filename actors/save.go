@@ -28,6 +28,8 @@ type saver struct {
 	hook func(step string) error
 	// wake asks for a save at once.
 	wake chan struct{}
+	// pacer makes pauses in a save that nobody waits for.
+	pacer pacer
 }
 
 // saveAtOnceAfter is the least time between a save and one that was asked for.
@@ -60,7 +62,7 @@ func (e *Engine) saveLoop() {
 		case now := <-tick.C:
 			e.noteSpace()
 			if e.saveDue(now) {
-				e.Save()
+				e.save(nil, withPauses)
 			}
 		case <-e.saver.wake:
 			if !e.awaitSave() {
@@ -124,12 +126,22 @@ func (e *Engine) saveDue(now time.Time) bool {
 // Save writes a snapshot of all that changed, and cuts the log behind it. Writers go on meanwhile:
 // what they change after a view was taken stays in the log. The order is: packs, sections,
 // manifest, and only AFTER all of that was read back, the cut.
-func (e *Engine) Save() error { return e.save(nil) }
+func (e *Engine) Save() error { return e.save(nil, atOnce) }
+
+// How a save uses the processor.
+const (
+	atOnce     = false
+	withPauses = true
+)
 
 // save is Save. Earlier sections of the given projects leave the files of the snapshot.
-func (e *Engine) save(gone map[id.ID]bool) error {
+func (e *Engine) save(gone map[id.ID]bool, pauses bool) error {
 	e.saver.running.Lock()
 	defer e.saver.running.Unlock()
+	if pauses {
+		e.saver.pacer.begin()
+		defer e.saver.pacer.end()
+	}
 	if e.failure.Load() != nil {
 		return *e.failure.Load()
 	}
@@ -343,6 +355,7 @@ func (e *Engine) writeSections(
 		}
 		// A snapshot is long work in small steps, and those who wait for a write come first.
 		runtime.Gosched()
+		e.saver.pacer.step()
 	}
 	for _, old := range datadir.ObsoletePrefixes {
 		for key := range e.sectionKeys(old) {
@@ -461,6 +474,7 @@ func (e *Engine) saveChunks(
 		if err != nil {
 			return err
 		}
+		e.saver.pacer.step()
 	}
 	for n := first - 1; n >= 0; n-- {
 		key := datadir.ChunkKey(p.ID, work.Chunk{Kind: kind, Number: n})

@@ -1,7 +1,6 @@
 package blobs
 
 import (
-	"bytes"
 	"path/filepath"
 	"slices"
 
@@ -23,10 +22,12 @@ type builder struct {
 	small   []byte // content of the block being collected
 	open    int    // entries of that block: the last ones
 	entries []entry
+	// yield is called between small steps.
+	yield func()
 }
 
 func newBuilder(d disk.Disk, dir string, number uint32) (*builder, error) {
-	b := &builder{d: d, dir: dir, number: number, offset: headerBytes,
+	b := &builder{d: d, dir: dir, number: number, offset: headerBytes, yield: func() {},
 		tmp: filepath.Join(dir, packName(number)+".tmp")}
 	f, err := d.Create(b.tmp)
 	if err != nil {
@@ -39,6 +40,7 @@ func newBuilder(d disk.Disk, dir string, number uint32) (*builder, error) {
 
 // add writes one blob; small ones wait for their block to fill.
 func (b *builder) add(h Hash, content []byte) error {
+	b.yield()
 	if len(content) < smallBytes {
 		e := entry{hash: h, at: uint32(len(b.small)), size: uint32(len(content))}
 		b.entries = append(b.entries, e)
@@ -61,6 +63,7 @@ func (b *builder) add(h Hash, content []byte) error {
 
 // addBlock copies a block as it is stored; the entries are those of its pack.
 func (b *builder) addBlock(whole []byte, entries []entry) error {
+	b.yield()
 	at := len(b.entries) - b.open
 	b.entries = slices.Insert(b.entries, at, entries...)
 	for i := range entries {
@@ -132,13 +135,14 @@ func (b *builder) writeIndex() (int64, error) {
 	if err := b.closeBlock(); err != nil {
 		return 0, err
 	}
-	slices.SortFunc(b.entries, func(x, y entry) int { return bytes.Compare(x.hash[:], y.hash[:]) })
+	b.entries = sortByHash(b.entries, b.yield)
 	b.entries = slices.CompactFunc(b.entries, func(x, y entry) bool { return x.hash == y.hash })
 	f := footer{index: b.offset, blobs: uint64(len(b.entries)), number: b.number}
 	for _, e := range b.entries {
 		f.content += uint64(e.size)
 	}
 	for part := range slices.Chunk(b.entries, pageEntries) {
+		b.yield()
 		start := len(b.buf)
 		b.buf = appendPage(b.buf, part)
 		f.indexCRC = disk.UpdateChecksum(f.indexCRC, b.buf[start:])
@@ -159,7 +163,7 @@ func (b *builder) readBack(size int64) (*pack, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.check(nil, nil); err != nil {
+	if err := p.check(func(Hash, int64) { b.yield() }, nil); err != nil {
 		p.f.Close()
 		return nil, err
 	}

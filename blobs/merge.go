@@ -258,7 +258,9 @@ func (m *merge) start() error {
 		return nil
 	}
 	b, err := m.s.newBuilder()
-	m.b = b
+	if err == nil {
+		m.b, b.yield = b, m.s.yield
+	}
 	return err
 }
 

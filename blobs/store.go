@@ -1,8 +1,6 @@
 package blobs
 
 import (
-	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +22,9 @@ type Options struct {
 	CacheBytes int64
 	// Room, if set, is called BEFORE each write with its size; its error fails the write.
 	Room func(bytes int64) error
+	// Yield, if set, is called between the small steps of Pack and Merge, by one goroutine: it may
+	// wait, so that others have the processor.
+	Yield func()
 
 	disk disk.Disk
 }
@@ -296,9 +297,7 @@ func (s *Store) Pack(upTo uint64) (PackStats, error) {
 		return PackStats{}, nil
 	}
 	// What was written together is read together.
-	slices.SortFunc(all, func(a, b packing) int {
-		return cmp.Or(cmp.Compare(a.position, b.position), bytes.Compare(a.hash[:], b.hash[:]))
-	})
+	all = sortByPosition(all, s.yield)
 	p, err := s.writePack(all)
 	if err != nil {
 		return PackStats{}, err
@@ -319,6 +318,7 @@ func (s *Store) writePack(all []packing) (*pack, error) {
 		return nil, err
 	}
 	defer b.abort()
+	b.yield = s.yield
 	for _, r := range all {
 		if err := b.add(r.hash, r.content); err != nil {
 			return nil, err
@@ -338,6 +338,13 @@ func (s *Store) newBuilder() (*builder, error) {
 		return nil, errors.New("blobs: pack numbers are used up")
 	}
 	return newBuilder(s.o.disk, s.o.Dir, number)
+}
+
+// yield lets others have the processor between two steps of Pack and Merge.
+func (s *Store) yield() {
+	if s.o.Yield != nil {
+		s.o.Yield()
+	}
 }
 
 func (s *Store) usable() error {

@@ -1,0 +1,46 @@
+package blobs
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestSortsAreThoseOfTheLibrary sorts lists of many lengths, with equal elements, all in one bucket
+// and spread over all.
+func TestSortsAreThoseOfTheLibrary(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, spread := range []uint64{1, 2, 255, 256, 257, 1 << 20, 1 << 63} {
+		for _, n := range []int{0, 1, 2, 300, 2000} {
+			entries, packings := make([]entry, n), make([]packing, n)
+			for at := range n {
+				binary.BigEndian.PutUint64(entries[at].hash[:], r.Uint64N(spread))
+				binary.BigEndian.PutUint64(entries[at].hash[24:], r.Uint64N(spread))
+				packings[at].hash = entries[at].hash
+				packings[at].position = r.Uint64N(spread) + 1<<62
+			}
+			yields := 0
+			yield := func() { yields++ }
+			gotEntries := sortByHash(slices.Clone(entries), yield)
+			slices.SortFunc(entries, func(a, b entry) int { return bytes.Compare(a.hash[:], b.hash[:]) })
+			if !slices.EqualFunc(gotEntries, entries, func(a, b entry) bool { return a.hash == b.hash }) {
+				t.Errorf("%d entries of %d hashes are not sorted", n, spread)
+			}
+			gotPackings := sortByPosition(slices.Clone(packings), yield)
+			slices.SortFunc(packings, func(a, b packing) int {
+				return cmp.Or(cmp.Compare(a.position, b.position), bytes.Compare(a.hash[:], b.hash[:]))
+			})
+			if !slices.EqualFunc(gotPackings, packings, func(a, b packing) bool {
+				return a.hash == b.hash && a.position == b.position
+			}) {
+				t.Errorf("%d blobs of %d positions are not sorted", n, spread)
+			}
+			if yields < 2*sortBuckets {
+				t.Errorf("%d yields", yields)
+			}
+		}
+	}
+}
