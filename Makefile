@@ -36,7 +36,7 @@ CHECKS := 30
 RACE_EXIT := GORACE=atexit_sleep_ms=10
 RACE = CGO_ENABLED=1 $(RACE_EXIT) RAPID_CHECKS=$(CHECKS) $(GO) test -race -vet=off
 
-.PHONY: build install dist run test test-mcp test-web test-hosts test-openapi lint-openapi vet format cross crossvet lint unit plain \
+.PHONY: build install dist run test test-mcp test-web screenshots test-hosts test-openapi lint-openapi vet format cross crossvet lint unit plain \
 	raced-program scripts race nightly golden fuzz bench demo soak clean
 
 # VERSION is the tag of the commit without its v, with what has changed since. Without a tag the
@@ -139,6 +139,10 @@ test-web: build
 	cd test/web && npm ci --no-progress
 	test/web/chromium.sh install
 	PWS=$(CURDIR)/$(BIN) PWS_BROWSER=required $(GO) test -vet=off -count=1 -parallel 3 ./test/web
+
+# screenshots makes the pictures of README.md anew.
+screenshots: build
+	PWS=$(CURDIR)/$(BIN) PWS_BROWSER=required $(GO) test ./test/web -run TestPicturesOfReadme -update
 
 # test-hosts installs Claude Code, Codex and Gemini CLI, puts pws into their settings, and runs a session
 # of each with a stand-in for its model. Only Claude Code has a script of its own to install.

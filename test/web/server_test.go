@@ -80,6 +80,15 @@ func serveFor(t *testing.T) *server {
 	return s
 }
 
+// restart kills the server and starts it again at the same address.
+func (s *server) restart() error {
+	s.child.Kill()
+	for _, one := range s.agents {
+		one.api.Close()
+	}
+	return s.start(strings.TrimPrefix(s.url, "http://"))
+}
+
 // advance moves the clock of the server, and opens new sessions of its agents where theirs end.
 func (s *server) advance(passed time.Duration) error {
 	anybody, err := client.New(s.url)

@@ -211,6 +211,12 @@ func (b *tab) until(selector string) {
 	b.do(chromedp.WaitVisible(selector))
 }
 
+// press presses a key by its name, such as Tab, Enter or j.
+func (b *tab) press(key string) {
+	b.t.Helper()
+	b.do(pressing(key))
+}
+
 var keyCodes = map[string]int64{"Tab": 9, "Enter": 13, "Escape": 27, " ": 32}
 
 // pressing presses and releases a key.

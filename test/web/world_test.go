@@ -195,7 +195,7 @@ func (w *world) fillTasks(p string) {
 	w.pass(2 * time.Hour)
 	w.ids["claimed"] = flaky
 	bee("task.claim", fields{}, flaky)
-	w.pass(18 * time.Minute)
+	w.pass(11 * time.Minute)
 	cee("task.claim", fields{}, guide)
 }
 
@@ -237,6 +237,7 @@ func (w *world) fillContributions(p string) {
 	cee("contribution.review", fields{
 		"revision_id": revision(approved), "verdict": "APPROVE", "body": "Clear and short.",
 	}, approved)
+	w.pass(4 * time.Minute)
 	retry := w.contribution("bee-2", p, "upload/upload.go", betterGo, "Retry uploads")
 	cee("contribution.review", fields{
 		"revision_id": revision(retry), "verdict": "COMMENT",
@@ -250,6 +251,8 @@ func (w *world) fillContributions(p string) {
 // fillTalk makes discussions, handoffs and verifications.
 func (w *world) fillTalk(p string) {
 	ada, bee, cee := w.as("ada"), w.as("bee-2"), w.as("cee-1")
+	ada("inbox.update", fields{"all": true, "status": "READ"})
+	w.pass(3 * time.Minute)
 	talk := text(bee("discussion.create", fields{
 		"title": "How often do we try again?",
 		"body":  "Five times is a guess. @ada, what do users need?",
