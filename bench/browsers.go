@@ -33,7 +33,8 @@ type browsers struct {
 	mu     sync.Mutex
 	bodies []io.Closer
 	group  sync.WaitGroup
-	// received counts their events.
+	// ready counts those without an event, and received counts events.
+	ready    sync.WaitGroup
 	received atomic.Int64
 }
 
@@ -51,7 +52,8 @@ func (b *browsers) close() {
 
 var streamAddress = regexp.MustCompile(`data-stream="([^"]+)"`)
 
-// browse lets browsers that are signed in follow the projects of the owner.
+// browse lets browsers that are signed in follow the projects of the owner, and returns when each
+// has had an event.
 func (s *server) browse(signedIn []*http.Client) (*browsers, error) {
 	opened := new(browsers)
 	for _, browser := range signedIn {
@@ -63,7 +65,10 @@ func (s *server) browse(signedIn []*http.Client) (*browsers, error) {
 		opened.mu.Lock()
 		opened.bodies = append(opened.bodies, body)
 		opened.mu.Unlock()
+		opened.ready.Add(1)
 		opened.group.Go(func() {
+			first := sync.OnceFunc(opened.ready.Done)
+			defer first()
 			// It ends when the body is closed.
 			lines := bufio.NewReader(body)
 			for {
@@ -73,10 +78,14 @@ func (s *server) browse(signedIn []*http.Client) (*browsers, error) {
 				}
 				if strings.HasPrefix(line, "data: ") {
 					opened.received.Add(1)
+					first()
 				}
 			}
 		})
 	}
+	late := time.AfterFunc(wakePatience, opened.close)
+	opened.ready.Wait()
+	late.Stop()
 	return opened, nil
 }
 
