@@ -142,7 +142,7 @@ func (l *linker) address(written string) string {
 	}
 	switch {
 	case to.Scheme == "http" || to.Scheme == "https":
-		if to.Host == "" {
+		if !hostName.MatchString(to.Host) {
 			return ""
 		}
 		return to.String()
@@ -166,6 +166,9 @@ func (l *linker) address(written string) string {
 	}
 	return l.Files + escapedPath(file) + l.Query + fragment
 }
+
+// hostName is the name of a host, perhaps with a port. url.Parse takes others.
+var hostName = regexp.MustCompile(`^[\pL\pM\pN._\[\]:-]+$`)
 
 // lineAnchor is the ID of a line of a file.
 var lineAnchor = regexp.MustCompile(`^L[0-9]{1,6}$`)
@@ -241,11 +244,17 @@ func addressIn(line []byte) (from, to int) {
 			to > at && line[to-1] == ')' && !bytes.ContainsRune(line[at:to], '(') {
 			to--
 		}
-		if to > at && to-from <= linkBytesMax &&
+		if to > at && to-from <= linkBytesMax && hasHost(string(line[from:to])) &&
 			(line[at]|0x20 >= 'a' && line[at]|0x20 <= 'z' || line[at] >= '0' && line[at] <= '9') {
 			return from, to
 		}
 	}
+}
+
+// hasHost reports whether an address names a host.
+func hasHost(address string) bool {
+	to, err := url.Parse(address)
+	return err == nil && to.User == nil && hostName.MatchString(to.Host)
 }
 
 // policy is the second wall: what it does not name is taken out, whatever the parser let through.
