@@ -104,9 +104,9 @@ unit:
 # plain runs without the race detector what has nothing to find in it, or too little for what it costs.
 plain: raced-program
 	$(RACE_EXIT) PWS_RACED_PROGRAM='$(CURDIR)/$(RACED_PROGRAM)' PWS_RACED_SCRIPTS='$(RACED_SCRIPTS)' \
-		$(GO) test -vet=off -parallel $(SCRIPTS) -timeout 14m $(DRIVERS:%=./%) $(PURE:%=./%)
-	@test/web/chromium.sh > /dev/null || echo 'SKIPPED: the web page was not tested in a browser,' \
-		'because there is no Chromium here. make test-web installs it.'
+		$(GO) test -vet=off -parallel $(SCRIPTS) -timeout 14m \
+		$(filter-out ./test/web,$(DRIVERS:%=./%)) $(PURE:%=./%)
+	@echo 'SKIPPED: the web page was not tested in a browser; make test-web does that in three minutes.'
 
 raced-program:
 	CGO_ENABLED=1 $(GO) build -race -o $(RACED_PROGRAM) ./cmd/pws
