@@ -91,13 +91,13 @@ func (d *crashDisk) CreateSegment(path string, reserve int64) error {
 	return errors.Join(unsyncedDisk{}.CreateSegment(path, reserve), d.Synced(path))
 }
 
-func (d *crashDisk) OpenSegment(path string, reserve int64) (segmentFile, error) {
+func (d *crashDisk) OpenSegment(path string) (segmentFile, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.Step("OpenSegment", path); err != nil {
 		return nil, err
 	}
-	file, err := openSegment(path, 0, reserve)
+	file, err := openSegment(path, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -119,6 +119,15 @@ func (s *crashSegment) WriteAt(b []byte, offset int64) (int, error) {
 	}
 	n, err := s.file.WriteAt(b, offset)
 	return n, errors.Join(err, s.d.Reflect())
+}
+
+func (s *crashSegment) Reserve(size int64) error {
+	s.d.mu.Lock()
+	defer s.d.mu.Unlock()
+	if err := s.d.Step("Reserve", s.path); err != nil {
+		return err
+	}
+	return errors.Join(s.file.Reserve(size), s.d.Reflect())
 }
 
 func (s *crashSegment) Sync() error {

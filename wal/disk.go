@@ -35,10 +35,11 @@ type disk interface {
 	// Check opens the tidwall log, which creates its first segment, and closes it. It returns the
 	// index of the last record, 0 if there is none.
 	Check(dir string) (last uint64, err error)
-	// CreateSegment makes an empty file, and OpenSegment opens one, with space reserved up to a size
-	// if the file system can do that.
+	// CreateSegment makes an empty file, with space reserved up to a size if the file system can do
+	// that.
 	CreateSegment(path string, reserve int64) error
-	OpenSegment(path string, reserve int64) (segmentFile, error)
+	// OpenSegment opens a segment to write.
+	OpenSegment(path string) (segmentFile, error)
 }
 
 type osDisk struct{}
@@ -106,36 +107,33 @@ func (osDisk) Check(dir string) (last uint64, err error) {
 }
 
 func (osDisk) CreateSegment(path string, reserve int64) error {
-	f, err := openSegment(path, os.O_CREATE|os.O_TRUNC, reserve)
+	f, err := openSegment(path, os.O_CREATE|os.O_TRUNC)
 	if err != nil {
 		return err
 	}
+	if reserve > 0 {
+		err = f.Reserve(reserve)
+	}
 	// What the file system notes of the reserved space is written before anybody waits for it.
-	return errors.Join(f.File.Sync(), f.Close())
+	return errors.Join(err, f.File.Sync(), f.Close())
 }
 
-func (osDisk) OpenSegment(path string, reserve int64) (segmentFile, error) {
-	f, err := openSegment(path, 0, reserve)
+func (osDisk) OpenSegment(path string) (segmentFile, error) {
+	f, err := openSegment(path, 0)
 	if err != nil {
 		return nil, err
 	}
 	return f, nil
 }
 
-func openSegment(path string, flags int, reserve int64) (*osSegment, error) {
+func openSegment(path string, flags int) (*osSegment, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|flags, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if reserve > 0 {
-		if err := files.Allocate(f, reserve); err != nil {
-			return nil, errors.Join(err, f.Close())
-		}
-	}
-	return &osSegment{f}, nil
+	return &osSegment{f}, err
 }
 
 type osSegment struct{ *os.File }
+
+func (s *osSegment) Reserve(size int64) error { return files.Allocate(s.File, size) }
 
 func (s *osSegment) Sync() error { return files.Datasync(s.File) }
 

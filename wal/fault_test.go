@@ -34,15 +34,15 @@ func (unsyncedDisk) SyncDir(dir string) error {
 }
 
 func (unsyncedDisk) CreateSegment(path string, reserve int64) error {
-	f, err := openSegment(path, os.O_CREATE|os.O_TRUNC, reserve)
+	f, err := openSegment(path, os.O_CREATE|os.O_TRUNC)
 	if err != nil {
 		return err
 	}
-	return f.Close()
+	return errors.Join(f.Reserve(max(reserve, 1)), f.Close())
 }
 
-func (unsyncedDisk) OpenSegment(path string, reserve int64) (segmentFile, error) {
-	f, err := openSegment(path, 0, reserve)
+func (unsyncedDisk) OpenSegment(path string) (segmentFile, error) {
+	f, err := openSegment(path, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -158,11 +158,11 @@ func (d *faultDisk) CreateSegment(path string, reserve int64) error {
 	return d.unsyncedDisk.CreateSegment(path, reserve)
 }
 
-func (d *faultDisk) OpenSegment(path string, reserve int64) (segmentFile, error) {
+func (d *faultDisk) OpenSegment(path string) (segmentFile, error) {
 	if err := d.call("OpenSegment"); err != nil {
 		return nil, err
 	}
-	f, err := d.unsyncedDisk.OpenSegment(path, reserve)
+	f, err := d.unsyncedDisk.OpenSegment(path)
 	if err != nil {
 		return nil, err
 	}
@@ -193,6 +193,13 @@ func (s *faultSegment) WriteAt(b []byte, offset int64) (int, error) {
 	n, werr := s.unsyncedSegment.WriteAt(b, offset)
 	s.written = offset + int64(n)
 	return n, errors.Join(err, werr)
+}
+
+func (s *faultSegment) Reserve(size int64) error {
+	if err := s.d.call("Reserve"); err != nil {
+		return err
+	}
+	return s.unsyncedSegment.Reserve(size)
 }
 
 func (s *faultSegment) Sync() error {
@@ -351,7 +358,7 @@ func TestEveryCallFailsOnce(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"MakeDir", "ReadDir", "Check", "OpenSegment", "CreateSegment",
-		"Rename", "SyncDir", "WriteAt", "Sync", "TruncateSegment", "Close", "Remove", "Free"} {
+		"Rename", "SyncDir", "Reserve", "WriteAt", "Sync", "TruncateSegment", "Close", "Remove", "Free"} {
 		if !seen[name] {
 			t.Errorf("%s never failed", name)
 		}

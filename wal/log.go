@@ -16,8 +16,8 @@ import (
 type Options struct {
 	// Dir is the directory of the log. It is created if it is missing.
 	Dir string
-	// SegmentBytes is the length at which a segment is closed; default 8 MiB. The space of the last
-	// one and of the next is reserved on the disk, if four times as much would remain free.
+	// SegmentBytes is the length at which a segment is closed; default 8 MiB. Space is reserved on
+	// the disk a megabyte in advance, if that of four segments would remain free.
 	SegmentBytes int
 	// ReserveBytes is the free disk space below which Append answers ErrNoSpace; default 64 MiB,
 	// negative switches the check off.

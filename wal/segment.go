@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 )
 
@@ -163,9 +164,16 @@ func (s *scanner) scanSegment(seg *segment, data []byte, last bool) error {
 	return nil
 }
 
+var zeroBlock [64 << 10]byte
+
 // zeros reports whether all bytes are zero.
 func zeros(data []byte) bool {
-	return len(bytes.TrimLeft(data, "\x00")) == 0
+	for block := range slices.Chunk(data, len(zeroBlock)) {
+		if !bytes.Equal(block, zeroBlock[:len(block)]) {
+			return false
+		}
+	}
+	return true
 }
 
 // follows checks that a valid frame is the expected next one.

@@ -14,6 +14,8 @@ const nextName = "NEXT"
 // segmentFile is a segment that is written to.
 type segmentFile interface {
 	WriteAt(b []byte, offset int64) (int, error)
+	// Reserve reserves space up to a size if the file system can do that.
+	Reserve(size int64) error
 	// Sync makes the bytes durable, and the length if it has changed.
 	Sync() error
 	Truncate(size int64) error
@@ -26,12 +28,12 @@ type segmentFile interface {
 type tail struct {
 	disk disk
 	dir  string
-	// limit is the space that is reserved for a segment, if room allows it.
+	// limit is the length of a segment, and room says whether space may be reserved.
 	limit int64
 	room  func() bool
 	file  segmentFile
-	// size is the length of the records.
-	size int64
+	// size is the length of the records, and reserved up to where space was asked for.
+	size, reserved int64
 	// next receives the result of making the next segment; nil before it was asked for.
 	next chan error
 	// closed receives the result of closing the segment before this one; nil if nothing is pending.
@@ -47,19 +49,33 @@ func openTail(d disk, last *segment, limit int64, room func() bool) (*tail, erro
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	t.file, err = d.OpenSegment(last.path, t.reserved())
+	t.file, err = d.OpenSegment(last.path)
 	return t, err
 }
 
-func (t *tail) reserved() int64 {
-	if t.room() {
-		return t.limit
+// reserveBytes is how much space is reserved at a time. It costs some microseconds, and one sync
+// has to make the new length durable.
+const reserveBytes = 1 << 20
+
+// reserve sees to it that there is space for a record.
+func (t *tail) reserve(record int64) error {
+	end := t.size + record
+	if end <= t.reserved {
+		return nil
 	}
-	return 0
+	step := min(reserveBytes, t.limit)
+	t.reserved = (end + step - 1) / step * step
+	if !t.room() {
+		return nil
+	}
+	return t.file.Reserve(t.reserved)
 }
 
 // write appends a record. It has the next segment made in time.
 func (t *tail) write(record []byte) error {
+	if err := t.reserve(int64(len(record))); err != nil {
+		return err
+	}
 	if _, err := t.file.WriteAt(record, t.size); err != nil {
 		return err
 	}
@@ -76,8 +92,12 @@ func (t *tail) prepare() {
 		return
 	}
 	t.next = make(chan error, 1)
-	path, reserved, made := filepath.Join(t.dir, nextName), t.reserved(), t.next
-	go func() { made <- t.disk.CreateSegment(path, reserved) }()
+	path, made := filepath.Join(t.dir, nextName), t.next
+	reserve := int64(0)
+	if t.room() {
+		reserve = min(reserveBytes, t.limit)
+	}
+	go func() { made <- t.disk.CreateSegment(path, reserve) }()
 }
 
 // roll goes on with a new segment, whose name is durable when it returns.
@@ -98,12 +118,12 @@ func (t *tail) roll(path string) error {
 	if err := t.disk.SyncDir(t.dir); err != nil {
 		return fmt.Errorf("fsync directory: %w", err)
 	}
-	file, err := t.disk.OpenSegment(path, 0)
+	file, err := t.disk.OpenSegment(path)
 	if err != nil {
 		return fmt.Errorf("open segment: %w", err)
 	}
 	old, size, closed := t.file, t.size, make(chan error, 1)
-	t.file, t.size, t.closed = file, 0, closed
+	t.file, t.size, t.reserved, t.closed = file, 0, 0, closed
 	go func() { closed <- closeSegment(old, size) }()
 	return nil
 }
