@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -175,14 +176,18 @@ type HookSessionStart struct{ Hook }
 func (h *HookSessionStart) Run(ctx context.Context, env *Env) error {
 	return h.run(ctx, env,
 		func(ctx context.Context, env *Env, bound Binding, input hookInput) error {
-			noted := make(chan error, 1)
-			go func() { noted <- env.noteStart(ctx, bound, input.session) }()
+			var noted error
+			var noting sync.WaitGroup
+			noting.Go(func() { noted = env.noteStart(ctx, bound, input.session) })
+			// What is noted is whole also where the rest ends in a fault.
+			defer noting.Wait()
 			text, err := h.prime(ctx, env, bound)
 			if err != nil {
 				text = unread(bound, err, env)
 			}
 			err = h.say(env, input, "SessionStart", text)
-			return errors.Join(err, <-noted)
+			noting.Wait()
+			return errors.Join(err, noted)
 		})
 }
 
