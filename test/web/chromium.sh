@@ -15,7 +15,8 @@ as_root=
 [ "$(id -u)" = 0 ] || as_root='sudo -n'
 if command -v apt-get > /dev/null; then
 	# Chromium needs a font, and nothing else that is merely recommended.
-	$as_root apt-get update && DEBIAN_FRONTEND=noninteractive \
+	# A machine without a network finds that out soon.
+	$as_root apt-get -o Acquire::Retries=0 -o Acquire::http::Timeout=20 update && DEBIAN_FRONTEND=noninteractive \
 		$as_root apt-get install -y --no-install-recommends chromium fonts-dejavu-core
 fi
 find_it && exit
