@@ -91,8 +91,7 @@ func (a *agentView) together(v *visit) error {
 	a.Held, a.Expired = of(activity.Held), of(activity.Expired)
 	for _, one := range activity.Events {
 		if one.Event.Actor.AgentID == a.Agent.ID {
-			a.Recent = append(a.Recent,
-				happened{one, eventLink(&one.Event), eventWords(&one.Event)})
+			a.Recent = append(a.Recent, whatHappened(one))
 		}
 	}
 	return nil

@@ -41,12 +41,9 @@ func (v *visit) contribution() (view, error) {
 		return made, err
 	}
 	all := contributionView{Contribution: found.Contribution}
-	project, err := read[api.ProjectData](v, "project.read",
-		[]string{all.Contribution.ProjectID})
-	if err != nil {
+	if all.Project, err = v.projectAt(all.Contribution.ProjectID); err != nil {
 		return made, err
 	}
-	all.Project = project.Project
 	all.Revision = v.revision(all.Contribution, all.Project)
 	params := []string{all.Contribution.ID, all.Revision.ID}
 	differs, err := read[api.RevisionDiffData](v, "contribution.diff", params,
@@ -61,10 +58,8 @@ func (v *visit) contribution() (view, error) {
 	}
 	own := all.Contribution.Author.Handle == v.CallerHandle()
 	open := all.Contribution.DecidedAt == nil && all.Contribution.AcceptedID == nil
-	if viewer := all.Project.Viewer; viewer != nil && open && all.Revision.Current {
-		role := deref(viewer.Role)
-		all.Decides = role == "OWNER" || role == "MAINTAINER"
-		all.Reviews = !own
+	if all.Project.Viewer != nil && open && all.Revision.Current {
+		all.Decides, all.Reviews = moderates(all.Project), !own
 	}
 	made.Title, made.Data = cut(80, all.Contribution.Summary), all
 	made.Source = "/api/v1/contributions/" + all.Contribution.ID

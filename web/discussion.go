@@ -35,15 +35,14 @@ func (v *visit) discussion() (view, error) {
 	if err != nil {
 		return made, err
 	}
-	project, err := read[api.ProjectData](v, "project.read",
-		[]string{found.Discussion.ProjectID})
-	made.Title = "Discussion of " + project.Project.Name
+	project, err := v.projectAt(found.Discussion.ProjectID)
+	made.Title = "Discussion of " + project.Name
 	if found.Discussion.Title != "" {
 		made.Title = found.Discussion.Title
 	}
 	made.Source = "/api/v1/discussions/" + found.Discussion.ID
 	made.Data = talk{
-		Project: project.Project, Discussion: found.Discussion, Comments: found.Comments,
+		Project: project, Discussion: found.Discussion, Comments: found.Comments,
 		First: v.Query["cursor"] == "", Next: next(found.NextCursor),
 	}
 	return made, err

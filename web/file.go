@@ -67,18 +67,24 @@ type tree struct {
 	IsNewestHead bool
 }
 
+// treeOf is the files of a project at the changeset that the page asks for.
+func (v *visit) treeOf(head api.Project) tree {
+	all := tree{Head: head, At: v.Query["at"]}
+	all.IsNewestHead = all.At == "" || all.At == head.HeadChangesetID
+	if all.At == "" {
+		all.At = head.HeadChangesetID
+	}
+	return all
+}
+
 func (v *visit) files() (view, error) {
 	made := view{Template: "files", Tab: "files"}
 	head, err := v.head()
 	if err != nil {
 		return made, err
 	}
-	all := tree{Head: head, At: v.Query["at"], Folder: v.Query["folder"]}
-	all.IsNewestHead = all.At == "" || all.At == head.HeadChangesetID
-	if all.At == "" {
-		all.At = head.HeadChangesetID
-	}
-	if all.Folder != "" && !strings.HasSuffix(all.Folder, "/") {
+	all := v.treeOf(head)
+	if all.Folder = v.Query["folder"]; all.Folder != "" && !strings.HasSuffix(all.Folder, "/") {
 		all.Folder += "/"
 	}
 	found, err := read[api.FilesData](v, "changeset.tree", []string{head.ID, all.At},
@@ -122,11 +128,7 @@ func (v *visit) file() (view, error) {
 	if err != nil {
 		return made, err
 	}
-	all := content{tree: tree{Head: head, At: v.Query["at"]}}
-	all.IsNewestHead = all.At == "" || all.At == head.HeadChangesetID
-	if all.At == "" {
-		all.At = head.HeadChangesetID
-	}
+	all := content{tree: v.treeOf(head)}
 	escaped := v.Param("path")
 	found, err := read[api.FileData](v, "changeset.file", []string{head.ID, all.At, escaped})
 	if err != nil {
@@ -177,35 +179,31 @@ func (c *content) cut(code render.Result, text string) {
 	c.Last = min(c.Count, c.First+linesShown-1)
 }
 
-// query is the query of links to files of the same changeset, empty for the newest one.
-func (t tree) query() string {
-	if t.IsNewestHead {
-		return ""
-	}
-	return "?at=" + t.At
-}
-
-// link is the address of the file with parameters.
-func (c content) link(pairs ...string) string {
+// query is the query of links to files of the same changeset, with further parameters. It is empty
+// for the newest one without any.
+func (t tree) query(pairs ...string) string {
 	query := url.Values{}
-	if !c.IsNewestHead {
-		query.Set("at", c.At)
+	if !t.IsNewestHead {
+		query.Set("at", t.At)
 	}
 	for at := 0; at < len(pairs); at += 2 {
 		query.Set(pairs[at], pairs[at+1])
+	}
+	if len(query) == 0 {
+		return ""
 	}
 	return "?" + query.Encode()
 }
 
 // ViewLink is the address of the file in another form.
-func (c content) ViewLink(view string) string { return c.link("view", view) }
+func (c content) ViewLink(view string) string { return c.query("view", view) }
 
 // NextLink is the address of the lines behind those of the page, empty if there are none.
 func (c content) NextLink() string {
 	if c.Rendered != "" || c.Last >= c.Count {
 		return ""
 	}
-	return c.link("view", "source", "from", strconv.Itoa(c.Last+1))
+	return c.query("view", "source", "from", strconv.Itoa(c.Last+1))
 }
 
 // RawLink is the address of the bytes of the file.
@@ -215,11 +213,7 @@ func (c content) RawLink() string {
 
 // FolderLink is the address of a folder.
 func (t tree) FolderLink(folder string) string {
-	query := url.Values{"folder": {folder}}
-	if !t.IsNewestHead {
-		query.Set("at", t.At)
-	}
-	return at("p", t.Head.ID, "files") + "?" + query.Encode()
+	return at("p", t.Head.ID, "files") + t.query("folder", folder)
 }
 
 // FileLink is the address of a file.

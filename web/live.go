@@ -97,11 +97,11 @@ func (v *visit) live() (view, error) {
 	made := view{Template: "live", Title: "Live", Tab: "live"}
 	var all liveView
 	if wanted := v.Query["project"]; wanted != "" {
-		found, err := read[api.ProjectData](v, "project.read", []string{url.PathEscape(wanted)})
-		if err != nil {
+		var err error
+		if all.Project, err = v.projectAt(url.PathEscape(wanted)); err != nil {
 			return made, err
 		}
-		all.Project, made.Title = found.Project, "Live: "+found.Project.Name
+		made.Title = "Live: " + all.Project.Name
 	}
 	followed, err := v.Follow(all.Project.ID)
 	if err != nil {

@@ -15,8 +15,11 @@ func (w *Web) projectPages() []*api.Operation {
 }
 
 // head reads the project of a page.
-func (v *visit) head() (api.Project, error) {
-	found, err := read[api.ProjectData](v, "project.read", []string{v.Param("project")})
+func (v *visit) head() (api.Project, error) { return v.projectAt(v.Param("project")) }
+
+// projectAt reads the project with an ID, as it stands in a path.
+func (v *visit) projectAt(id string) (api.Project, error) {
+	found, err := read[api.ProjectData](v, "project.read", []string{id})
 	return found.Project, err
 }
 

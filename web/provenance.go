@@ -146,12 +146,12 @@ func (n *names) name(of *node) error {
 	}
 	name, known := n.known[id]
 	if !known && len(n.known) < namesMax {
-		found, err := read[api.ProjectData](n.visit, "project.read", []string{id})
+		found, err := n.visit.projectAt(id)
 		var refusal *fault.Error
 		if err != nil && (!errors.As(err, &refusal) || refusal.Code != fault.ProjectNotFound) {
 			return err
 		}
-		name = found.Project.Name
+		name = found.Name
 		n.known[id], known = name, true
 	}
 	switch {

@@ -106,11 +106,9 @@ func (v *visit) task() (view, error) {
 		return made, err
 	}
 	all, known := taskView{Task: found.Task}, newLookup(v)
-	project, err := read[api.ProjectData](v, "project.read", []string{all.Task.ProjectID})
-	if err != nil {
+	if all.Project, err = v.projectAt(all.Task.ProjectID); err != nil {
 		return made, err
 	}
-	all.Project = project.Project
 	if all.Creator, err = known.handle(all.Task.CreatedBy); err != nil {
 		return made, err
 	}

@@ -20,7 +20,7 @@ type templates map[string]*template.Template
 func (w *Web) parseTemplates() templates {
 	functions := template.FuncMap{
 		"at": at, "plain": plain, "cut": cut, "word": word, "stamp": stamp, "deref": deref,
-		"count": plural, "long": long,
+		"count": plural, "long": long, "moderates": moderates,
 		"less": func(n, by int) int { return n - by },
 		"inc":  func(n int) int { return n + 1 },
 	}

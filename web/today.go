@@ -38,6 +38,10 @@ type happened struct {
 	Link, What string
 }
 
+func whatHappened(one api.OwnEvent) happened {
+	return happened{one, eventLink(&one.Event), eventWords(&one.Event)}
+}
+
 func (v *visit) today() (view, error) {
 	if v.Session == nil {
 		found, err := read[api.ProjectsData](v, "project.list", nil, "limit", "30")
@@ -69,7 +73,7 @@ func (v *visit) today() (view, error) {
 		Working: activity.Held, Expired: activity.Expired, Blocked: activity.Blocked,
 	}
 	for _, one := range activity.Events {
-		all.Earlier = append(all.Earlier, happened{one, eventLink(&one.Event), eventWords(&one.Event)})
+		all.Earlier = append(all.Earlier, whatHappened(one))
 	}
 	made.Data = all
 	return made, err

@@ -50,6 +50,8 @@ func adminPageAt(t *testing.T, address string) (url string) {
 	return "http://127.0.0.1:" + port
 }
 
+// askAdminPage asks the admin listener under the name of a host, that of the address if it is
+// empty.
 func askAdminPage(t *testing.T, method, url, host string) (*nethttp.Response, string) {
 	t.Helper()
 	request, err := nethttp.NewRequest(method, url, nil)

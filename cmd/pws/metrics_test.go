@@ -2,9 +2,7 @@ package main
 
 import (
 	"bytes"
-	"io"
 	"log/slog"
-	nethttp "net/http"
 	"strings"
 	"testing"
 	"time"
@@ -63,17 +61,8 @@ func startTestAdmin(t *testing.T, reserve int64) *adminFixture {
 // get reads one path of the admin listener.
 func (f *adminFixture) get(t *testing.T, path string) (status int, body string) {
 	t.Helper()
-	client := nethttp.Client{Transport: &nethttp.Transport{DisableKeepAlives: true}}
-	answer, err := client.Get(f.url + path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer.StatusCode, string(text)
+	answer, text := askAdminPage(t, "GET", f.url+path, "")
+	return answer.StatusCode, text
 }
 
 // scrape reads the metrics as Prometheus does.

@@ -37,18 +37,25 @@ func projectOf(t *testing.T, a *agent) string {
 	return text(made, "project.id")
 }
 
-// TestLive follows what happens: lines come by themselves, the focus stays where it is, a pause
-// holds them back, and a killed server is found again.
-func TestLive(t *testing.T) {
-	t.Parallel()
-	s := serveFor(t)
+// ownServer starts a server for a test alone, with an agent, its project, and a tab that it has
+// signed in to.
+func ownServer(t *testing.T) (s *server, ada *agent, project string, b *tab) {
+	t.Helper()
+	s = serveFor(t)
 	ada, err := s.agent("ada")
 	if err != nil {
 		t.Fatal(err)
 	}
-	project := projectOf(t, ada)
-	b := newTab(t, s)
+	b = newTab(t, s)
 	b.signIn(ada)
+	return s, ada, projectOf(t, ada), b
+}
+
+// TestLive follows what happens: lines come by themselves, the focus stays where it is, a pause
+// holds them back, and a killed server is found again.
+func TestLive(t *testing.T) {
+	t.Parallel()
+	s, ada, project, b := ownServer(t)
 	today := newTab(t, s)
 	today.signIn(ada)
 	b.open("/ui/live")
@@ -106,14 +113,7 @@ func TestLive(t *testing.T) {
 // TestDoubleClick sends a form twice, as an impatient person does.
 func TestDoubleClick(t *testing.T) {
 	t.Parallel()
-	s := serveFor(t)
-	ada, err := s.agent("ada")
-	if err != nil {
-		t.Fatal(err)
-	}
-	project := projectOf(t, ada)
-	b := newTab(t, s)
-	b.signIn(ada)
+	_, ada, project, b := ownServer(t)
 	b.open("/ui/p/" + project + "/tasks")
 	b.do(chromedp.Click("details.new > summary"), chromedp.SendKeys("input[name=title]", "Once"))
 	b.next(chromedp.DoubleClick("details.new button"))
