@@ -20,7 +20,7 @@ type templates map[string]*template.Template
 func (w *Web) parseTemplates() templates {
 	functions := template.FuncMap{
 		"at": at, "plain": plain, "cut": cut, "word": word, "stamp": stamp, "deref": deref,
-		"count": plural, "long": long, "moderates": moderates,
+		"label": label, "count": plural, "long": long, "moderates": moderates,
 		"less": func(n, by int) int { return n - by },
 		"inc":  func(n int) int { return n + 1 },
 	}
@@ -76,6 +76,12 @@ func long(chars int, text string) string {
 // word is a name of the interface, such as IN_PROGRESS, as people write it.
 func word(name string) string {
 	return strings.ToLower(strings.ReplaceAll(name, "_", " "))
+}
+
+// label is a name of the interface at the beginning of a line: "In progress".
+func label(name string) string {
+	text := word(name)
+	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 // stamp is a time in the form that machines read.

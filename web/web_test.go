@@ -20,6 +20,9 @@ func TestPlainTexts(t *testing.T) {
 			t.Errorf("%q: %q", text, got)
 		}
 	}
+	if got := label("REVIEW_REQUESTED"); got != "Review requested" {
+		t.Errorf("%q", got)
+	}
 	if got := cut(5, " a\n b \u202ecdefg"); got != "a b …" {
 		t.Errorf("%q", got)
 	}
