@@ -42,6 +42,9 @@ type Call struct {
 	Secure      bool
 	PrefersJSON bool
 	PrefersHTML bool
+	// Target is the path with the query, as sent. Theme is what the browser chose for pages.
+	Target string
+	Theme  Theme
 
 	// firstAt is when the original request was answered if this one is a repeat.
 	firstAt int64

@@ -18,7 +18,19 @@ type WebPage struct {
 	Location string
 	// Credential is the new one of the browser: nil leaves it as it is, empty takes it away.
 	Credential *string
+	// Theme is the new one of the browser; nil leaves it as it is.
+	Theme *Theme
 }
+
+// Theme is the colors of pages that a person has chosen in a browser.
+type Theme string
+
+// The themes. ThemeSystem is what the browser prefers, as everything else of its system.
+const (
+	ThemeSystem Theme = ""
+	ThemeLight  Theme = "light"
+	ThemeDark   Theme = "dark"
+)
 
 // JSONSchema permits any value, because a page has no envelope.
 func (WebPage) JSONSchema() map[string]any { return map[string]any{} }

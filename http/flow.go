@@ -100,7 +100,7 @@ func (x *exchange) accept() (target, error) {
 	x.scratch = append(append(x.scratch[:0], uri...), x.requestID[:]...)
 	both := string(x.scratch)
 	at := target{whole: both[:len(uri)]}
-	x.call.RequestID = both[len(uri):]
+	x.call.RequestID, x.call.Target = both[len(uri):], at.whole
 	if err := x.checkFraming(); err != nil {
 		return at, err
 	}
@@ -138,6 +138,7 @@ func (x *exchange) enter(found *route) {
 func (s *Server) authenticate(x *exchange) (denied error) {
 	if x.isPage() {
 		s.resolveCookie(x)
+		x.readTheme()
 		return nil
 	}
 	x.sessionID, denied = s.sessionOf(&x.headers, &x.call)

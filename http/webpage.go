@@ -19,6 +19,9 @@ const (
 	cookiePlain  = "pws"
 	// cookieSeconds is longer than any session of the web page lives; the service ends them.
 	cookieSeconds = 30 * 24 * 3600
+	// cookieTheme is no secret, and the same for all sessions of a browser.
+	cookieTheme        = "pws-theme"
+	cookieThemeSeconds = 365 * 24 * 3600
 )
 
 const (
@@ -59,6 +62,16 @@ func (s *Server) resolveCookie(x *exchange) {
 	}
 	x.call.Session, x.call.Agent = session, session.AgentID
 	x.sessionID = session.ID
+}
+
+// readTheme finds the theme that the browser has chosen.
+func (x *exchange) readTheme() {
+	switch string(x.ctx.Request.Header.Cookie(cookieTheme)) {
+	case string(api.ThemeLight):
+		x.call.Theme = api.ThemeLight
+	case string(api.ThemeDark):
+		x.call.Theme = api.ThemeDark
+	}
 }
 
 // checkForm refuses a form that is not of a page of this service. Errors: FORBIDDEN.
@@ -112,7 +125,10 @@ func (x *exchange) writePage(page *api.WebPage) error {
 		h.Set(fasthttp.HeaderLocation, page.Location)
 	}
 	if page.Credential != nil {
-		x.setCookie(*page.Credential)
+		x.setCookie(x.cookieName(), *page.Credential, "/", cookieSeconds)
+	}
+	if page.Theme != nil {
+		x.setCookie(cookieTheme, string(*page.Theme), api.WebPath, cookieThemeSeconds)
 	}
 	if len(page.Body) > smallBody {
 		return x.setLargeBody(page.Body)
@@ -120,17 +136,17 @@ func (x *exchange) writePage(page *api.WebPage) error {
 	return x.setBody(append(x.emptyBody(), page.Body...))
 }
 
-// setCookie gives the browser a credential, or takes it away if it is empty.
-func (x *exchange) setCookie(credential string) {
+// setCookie gives the browser a value for the pages below a path, or takes it away if it is empty.
+func (x *exchange) setCookie(name, value, path string, seconds int) {
 	var cookie fasthttp.Cookie
-	cookie.SetKey(x.cookieName())
-	cookie.SetValue(credential)
-	cookie.SetPath("/")
+	cookie.SetKey(name)
+	cookie.SetValue(value)
+	cookie.SetPath(path)
 	cookie.SetHTTPOnly(true)
 	cookie.SetSecure(x.secure())
 	cookie.SetSameSite(fasthttp.CookieSameSiteLaxMode)
-	cookie.SetMaxAge(cookieSeconds)
-	if credential == "" {
+	cookie.SetMaxAge(seconds)
+	if value == "" {
 		cookie.SetExpire(fasthttp.CookieExpireDelete)
 	}
 	x.ctx.Response.Header.SetCookie(&cookie)

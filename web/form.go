@@ -54,7 +54,6 @@ type shows func(v *visit) (view, error)
 func (w *Web) form(
 	name, path string, again shows, submit func(v *visit, fields url.Values) (api.WebPage, error),
 ) *api.Operation {
-	w.verbs[path[strings.LastIndexByte(path, '/')+1:]] = true
 	made := w.openForm(name, path, func(v *visit, fields url.Values) (api.WebPage, error) {
 		page, err := v.checked(fields, submit)
 		if err != nil {
@@ -70,6 +69,7 @@ func (w *Web) form(
 func (w *Web) openForm(
 	name, path string, submit func(v *visit, fields url.Values) (api.WebPage, error),
 ) *api.Operation {
+	w.verbs[path[strings.LastIndexByte(path, '/')+1:]] = true
 	return api.Declare[api.RawBody, api.WebPage](api.Operation{
 		Name: "form." + name, Method: "POST", Path: path, Auth: api.Optional,
 		Category: api.CategoryPage, Statuses: []int{303, 200}, Page: true, Params: params(path),

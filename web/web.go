@@ -37,7 +37,7 @@ func (w *Web) Table() []*api.Operation {
 		w.logPages(), w.taskPages(), w.contributionPages(), w.discussionPages(), w.provenancePages(),
 		w.decisionForms(), w.commentForms(), w.taskForms(), w.inboxForms(), w.managePages(),
 		w.reviewPages(), w.agentPages(), w.liveOperations(),
-		w.searchPages(),
+		w.searchPages(), w.themeForms(),
 		w.missingPages(),
 	} {
 		all = append(all, some...)
@@ -80,6 +80,9 @@ type shown struct {
 	Key string
 	// Waiting is the number of contributions that wait for the caller, empty for none.
 	Waiting string
+	// Theme is what the visitor has chosen, and Back the address of this page.
+	Theme api.Theme
+	Back  string
 	// Script, Style and Icon are the addresses of the assets.
 	Script, Style, Icon string
 	now                 int64
@@ -132,6 +135,7 @@ func (w *Web) render(c *api.Call, made view) []byte {
 		view: made, Handle: c.CallerHandle(), Token: formToken(c),
 		Script: w.assets["page.js"].path, Style: w.assets["style.css"].path,
 		Icon: w.assets["icon.svg"].path, Waiting: waiting(c), now: c.Now, web: w,
+		Theme: c.Theme, Back: ownAddress(c.Target),
 	}
 	if page.Key = made.Form.key; page.Key == "" {
 		page.Key = newFormKey(c)
@@ -165,8 +169,8 @@ func (w *Web) missingPages() []*api.Operation {
 			func(v *visit) (view, string, error) {
 				// A person who loads the address of a form again gets the page that it is on.
 				rest := v.Param("rest")
-				if above := strings.LastIndexByte(rest, '/'); above > 0 && w.verbs[rest[above+1:]] {
-					return view{}, api.WebPath + rest[:above], nil
+				if above := strings.LastIndexByte(rest, '/'); w.verbs[rest[above+1:]] {
+					return view{}, api.WebPath + rest[:max(0, above)], nil
 				}
 				return view{}, "", errNoPage()
 			}),

@@ -28,6 +28,26 @@ func TestPlainTexts(t *testing.T) {
 	}
 }
 
+func TestOwnAddresses(t *testing.T) {
+	for address, want := range map[string]string{
+		"/ui/p/x?view=split#L1":           "/ui/p/x?view=split",
+		"/ui":                             "/ui",
+		"":                                "/ui/",
+		"/uix/":                           "/ui/",
+		"/ui/../api":                      "/ui/",
+		"/ui/%2e%2e/api":                  "/ui/",
+		"//evil/ui/":                      "/ui/",
+		"http://evil/ui/":                 "/ui/",
+		"ui/":                             "/ui/",
+		"/ui/a\r\nb":                      "/ui/",
+		"/ui/" + strings.Repeat("a", 9e3): "/ui/",
+	} {
+		if got := ownAddress(address); got != want {
+			t.Errorf("%.40q: %q, not %q", address, got, want)
+		}
+	}
+}
+
 func TestDiffsAreReadAsTheyAreWritten(t *testing.T) {
 	text := strings.Join([]string{
 		"diff --git a/x.go b/x.go", "--- a/x.go", "+++ b/x.go", "@@ -1,3 +1,4 @@", " one", "-two",
