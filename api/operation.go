@@ -422,6 +422,7 @@ var Table = tableOf(
 	turnOperations,
 	contributionOperations,
 	revisionOperations,
+	mergeOperations,
 	reviewOperations,
 	verificationOperations,
 	relationOperations,

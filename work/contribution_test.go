@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pws/internal/fault"
@@ -74,10 +75,12 @@ func (r *contributions) accept(c *work.Contribution) {
 	head := r.project.Head().ID
 	renames := head != revision.Base &&
 		r.anyRenames(&work.Workspace{Base: revision.Base, Files: revision.Files})
+	foreseen, refusal := r.project.Acceptance(revision, r.acceptance(c.ID))
 	decision, err := r.do(r.project.Owner, &work.AcceptContribution{
 		Contribution: c.ID, Revision: revision.ID, Plan: r.acceptance(c.ID),
 	})
 	after, _ := r.project.Contribution(c.ID)
+	r.checkForeseen(foreseen, refusal, after, err)
 	result := r.tree()
 	if !renames {
 		r.checkMerge(sent, theirs, result, fault.CodeOf(err))
@@ -111,6 +114,21 @@ func (r *contributions) accept(c *work.Contribution) {
 		}
 	default:
 		r.t.Fatal(err)
+	}
+}
+
+// checkForeseen compares what Acceptance has said with what came of it.
+func (r *contributions) checkForeseen(
+	foreseen []work.Conflict, refusal error, after *work.Contribution, err error,
+) {
+	r.t.Helper()
+	want := fault.CodeOf(refusal)
+	if len(foreseen) > 0 {
+		want = fault.ContributionConflict
+	}
+	if got := fault.CodeOf(err); got != want ||
+		len(foreseen) > 0 && !slices.Equal(foreseen, after.Conflicts) {
+		r.t.Fatalf("foreseen %v %v, but %v %v", foreseen, refusal, after.Conflicts, err)
 	}
 }
 

@@ -167,6 +167,20 @@ func (p *Project) PlanAcceptance(
 	return p.PlanPublication(r.workspace(), read, known)
 }
 
+// Acceptance says what AcceptContribution would do with a revision and a plan for it: it returns
+// the conflicts with the head, or NOTHING_TO_SUBMIT, FILE_LIMIT_REACHED, or nothing if it would
+// publish the revision.
+func (p *Project) Acceptance(r *Revision, plan *MergePlan) ([]Conflict, error) {
+	_, _, err := p.decidePublication(r.workspace(), plan)
+	var refusal *fault.Error
+	if errors.As(err, &refusal) {
+		if conflicts, has := refusal.Details["conflicts"].([]Conflict); has {
+			return conflicts, nil
+		}
+	}
+	return nil, err
+}
+
 // SubmitWorkspace submits the changes of a workspace for review. The first submission creates a
 // contribution, later ones add revisions to it.
 type SubmitWorkspace struct {
