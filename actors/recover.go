@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"bytes"
 	"fmt"
 	"runtime"
 	"sync"
@@ -154,7 +153,7 @@ func (e *Engine) replay(report *Recovery) error {
 		report.Entries++
 		for _, blob := range decoded.Blobs {
 			e.recents.count(decoded.Agent, int64(len(blob.Content)))
-			e.blobs.Add(position, blobs.Hash(blob.Hash), bytes.Clone(blob.Content))
+			e.blobs.AddCopy(position, blobs.Hash(blob.Hash), blob.Content)
 		}
 		in, err := withoutContents(position, &decoded)
 		if err == nil {

@@ -135,7 +135,7 @@ func (b *builder) writeIndex() (int64, error) {
 	if err := b.closeBlock(); err != nil {
 		return 0, err
 	}
-	b.entries = sortByHash(b.entries, b.yield)
+	sortByHash(b.entries, b.yield)
 	b.entries = slices.CompactFunc(b.entries, func(x, y entry) bool { return x.hash == y.hash })
 	f := footer{index: b.offset, blobs: uint64(len(b.entries)), number: b.number}
 	for _, e := range b.entries {

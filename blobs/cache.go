@@ -1,176 +1,139 @@
 package blobs
 
-import (
-	"sync"
-	"sync/atomic"
-)
+import "sync"
 
-const (
-	shardCount = 32
-	// slotBytes is what a cached blob costs beside its content: slot, map entry, allocation.
-	slotBytes = 160
-	// refMax is how many rounds of the hand a blob survives that was read often.
-	refMax = 3
-)
+const shardCount = 32
 
 // shard holds a part of the recent blobs and of the cache. Both lie under one lock, so that a hit
 // takes it once.
 type shard struct {
-	limit int64
-
 	mu struct {
 		sync.RWMutex
-		recent map[Hash]recentBlob
-		cached map[Hash]uint32 // index into slots
-		slots  []slot
-		free   []uint32
-		hand   int
-		bytes  int64
+		slabs
 	}
 }
 
-type recentBlob struct {
-	position uint64
-	content  []byte
-}
-
-// slot is a place on the clock. A hit raises ref under the read lock; the hand lowers it.
-type slot struct {
-	hash    Hash
-	content []byte
-	ref     uint32 // atomic
-	used    bool
-}
-
-func (sh *shard) init(limit int64) {
-	sh.limit = limit
-	sh.mu.recent = make(map[Hash]recentBlob)
-	sh.mu.cached = make(map[Hash]uint32)
-}
+func (sh *shard) init(limit int64) { sh.mu.limit = limit }
 
 func (sh *shard) get(h *Hash) ([]byte, bool) {
 	sh.mu.RLock()
 	defer sh.mu.RUnlock()
-	if len(sh.mu.recent) > 0 {
-		if r, ok := sh.mu.recent[*h]; ok {
-			return r.content, true
-		}
-	}
-	i, ok := sh.mu.cached[*h]
-	if !ok {
+	s, r := sh.mu.find(h)
+	if r == nil {
 		return nil, false
 	}
-	s := &sh.mu.slots[i]
-	// A lost update costs a round of the hand; a hot blob is at the maximum and is not written to.
-	if ref := atomic.LoadUint32(&s.ref); ref < refMax {
-		atomic.StoreUint32(&s.ref, ref+1)
-	}
-	return s.content, true
+	r.read()
+	return s.content(r), true
 }
 
-// keep puts a blob into the cache unless it is larger than the shard.
-func (sh *shard) keep(h Hash, content []byte) {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	sh.keepLocked(h, content)
-}
-
-func (sh *shard) keepLocked(h Hash, content []byte) {
-	cost := int64(cap(content)) + slotBytes
-	if cost > sh.limit {
-		return
-	}
-	if _, ok := sh.mu.cached[h]; ok {
-		return
-	}
-	for sh.mu.bytes+cost > sh.limit {
-		sh.evictOne()
-	}
-	sh.mu.bytes += cost
-	s := slot{hash: h, content: content, used: true}
-	if n := len(sh.mu.free); n > 0 {
-		i := sh.mu.free[n-1]
-		sh.mu.free = sh.mu.free[:n-1]
-		sh.mu.slots[i] = s
-		sh.mu.cached[h] = i
-		return
-	}
-	sh.mu.cached[h] = uint32(len(sh.mu.slots))
-	sh.mu.slots = append(sh.mu.slots, s)
-}
-
-// evictOne moves the hand to the next blob that was not read since it came by. It is called only
-// while the shard holds something.
-func (sh *shard) evictOne() {
-	for {
-		if sh.mu.hand == len(sh.mu.slots) {
-			sh.mu.hand = 0
-		}
-		i := sh.mu.hand
-		sh.mu.hand++
-		s := &sh.mu.slots[i]
-		if !s.used {
-			continue
-		}
-		if ref := atomic.LoadUint32(&s.ref); ref > 0 {
-			atomic.StoreUint32(&s.ref, ref-1)
-			continue
-		}
-		sh.mu.bytes -= int64(cap(s.content)) + slotBytes
-		delete(sh.mu.cached, s.hash)
-		*s = slot{}
-		sh.mu.free = append(sh.mu.free, uint32(i))
-		return
-	}
-}
-
-// addRecent reports whether the blob is new among the recent ones. The lowest position counts.
-func (sh *shard) addRecent(position uint64, h Hash, content []byte) bool {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	if r, ok := sh.mu.recent[h]; ok {
-		if position < r.position {
-			r.position = position
-			sh.mu.recent[h] = r
-		}
+// hasRecent calls found under the lock if the blob is a recent one.
+func (sh *shard) hasRecent(h *Hash, found func()) bool {
+	sh.mu.RLock()
+	defer sh.mu.RUnlock()
+	_, r := sh.mu.find(h)
+	if r == nil || r.state != isRecent {
 		return false
 	}
-	sh.mu.recent[h] = recentBlob{position, content}
+	found()
 	return true
 }
 
+// keep puts a blob into the cache unless it is larger than the shard.
+func (sh *shard) keep(h Hash, content []byte, owned bool) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if int64(len(content))+recordBytes+slabBytes > sh.mu.limit {
+		return
+	}
+	if _, r := sh.mu.find(&h); r != nil {
+		return
+	}
+	sh.mu.table.set(tagOf(&h), sh.mu.store(record{hash: h, state: isPacked}, content, owned))
+	sh.mu.evict()
+}
+
+// addRecent reports whether the blob is new among the recent ones. The lowest position counts.
+func (sh *shard) addRecent(position uint64, h Hash, content []byte, owned bool) bool {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	s, r := sh.mu.find(&h)
+	if r != nil && r.state == isRecent {
+		r.position = min(r.position, position)
+		return false
+	}
+	if r != nil {
+		// The cache has what a Merge has dropped.
+		sh.mu.remove(s, s.number(r))
+	}
+	one := record{hash: h, position: position, state: isRecent}
+	sh.mu.table.set(tagOf(&h), sh.mu.store(one, content, owned))
+	return true
+}
+
+// packing is a recent blob that is being packed. It stays at its place until the shard has it as
+// packed: nothing but Forget moves a recent blob, and Forget waits for Pack.
+type packing struct {
+	position uint64
+	prefix   uint64 // of the hash
+	place    place
+	shard    uint32
+}
+
 // collect appends the recent blobs up to a position.
-func (sh *shard) collect(to []packing, upTo uint64) []packing {
+func (sh *shard) collect(to []packing, number uint32, upTo uint64) []packing {
 	sh.mu.RLock()
 	defer sh.mu.RUnlock()
-	for h, r := range sh.mu.recent {
-		if r.position <= upTo {
-			to = append(to, packing{h, r})
+	for _, s := range sh.mu.slots {
+		if s == nil || s.recent == 0 {
+			continue
+		}
+		for nth := range s.records {
+			if r := &s.records[nth]; r.state == isRecent && r.position <= upTo {
+				to = append(to, packing{r.position, prefix(&r.hash), placeOf(s.slot, nth), number})
+			}
 		}
 	}
 	return to
 }
 
-// packed moves blobs that are in a pack now from the recent ones into the cache and returns their
-// bytes. A map keeps the room of its largest day, so a map that is mostly empty is made anew.
-func (sh *shard) packed(blobs []packing) (freed int64) {
+// at returns a recent blob.
+func (sh *shard) at(p place) (Hash, []byte) {
+	sh.mu.RLock()
+	defer sh.mu.RUnlock()
+	s := sh.mu.slots[p.slot()]
+	r := &s.records[p.nth()]
+	return r.hash, s.content(r)
+}
+
+// packed notes that a recent blob is in a pack now, and returns its bytes. It goes into the cache
+// with its slab.
+func (sh *shard) packed(p place) int64 {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	before := len(sh.mu.recent)
-	for _, b := range blobs {
-		if _, ok := sh.mu.recent[b.hash]; !ok {
-			continue
-		}
-		delete(sh.mu.recent, b.hash)
-		freed += int64(len(b.content))
-		sh.keepLocked(b.hash, b.content)
+	s := sh.mu.slots[p.slot()]
+	r := &s.records[p.nth()]
+	size := int64(r.size)
+	r.state = isPacked
+	sh.mu.count(isRecent, -1)
+	sh.mu.count(isPacked, 1)
+	if s.recent--; s.recent == 0 {
+		sh.mu.adopt(s)
+		sh.mu.evict()
 	}
-	if left := len(sh.mu.recent); before > 64 && left < before/4 {
-		small := make(map[Hash]recentBlob, left)
-		for h, r := range sh.mu.recent {
-			small[h] = r
-		}
-		sh.mu.recent = small
+	return size
+}
+
+// forget drops a blob and returns how many bytes of the recent ones it had.
+func (sh *shard) forget(h *Hash) (bytes int64) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	s, r := sh.mu.find(h)
+	if r == nil {
+		return 0
 	}
-	return freed
+	if r.state == isRecent {
+		bytes = int64(r.size)
+	}
+	sh.mu.wipe(s, s.number(r))
+	return bytes
 }

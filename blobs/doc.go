@@ -6,6 +6,14 @@
 // blobs, then a cache bounded in bytes, then the packs by pread, and checks the hash of what it
 // has read from disk. Merge keeps the packs few and leaves out blobs that nothing names any more.
 //
+// In memory contents lie in slabs: blocks of up to 64 KiB, with records and a table that have no
+// pointers, so that the garbage collector does not follow each blob. A slab is written once and
+// never used again: Get returns a part of it without copying, and the garbage collector frees it
+// when nobody reads from it. The cache is a queue of slabs, in which those of recent blobs get as
+// they are once their blobs are packed. The oldest slab leaves; what was read since it last came
+// to the front is copied to the end of the queue. Nothing fragments, because slabs leave as a
+// whole.
+//
 // The directory holds
 //
 //	manifest          which packs count; replaced as a whole

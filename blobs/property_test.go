@@ -35,7 +35,8 @@ func TestAgainstMap(t *testing.T) {
 			rt.Fatal(err)
 		}
 		defer os.RemoveAll(dir)
-		o := Options{Dir: dir, CacheBytes: 1 << 16}
+		o := Options{Dir: dir,
+			CacheBytes: rapid.SampledFrom([]int64{1, 1 << 16, 1 << 20, 1 << 24}).Draw(rt, "cache")}
 		s, err := Open(o)
 		if err != nil {
 			rt.Fatal(err)
@@ -89,7 +90,9 @@ func (m *model) step(rt *rapid.T, s *Store) {
 		odd := rapid.IntRange(0, 3).Draw(rt, "live")
 		live := map[Hash]bool{}
 		for i, c := range contents {
-			live[Sum(c)] = i%4 != odd
+			// What an entry of the log names is live.
+			_, named := m.recent[i]
+			live[Sum(c)] = i%4 != odd || named
 		}
 		if _, err := s.Merge(func(h Hash) bool { return live[h] }); err != nil {
 			rt.Fatal(err)

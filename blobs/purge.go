@@ -11,25 +11,8 @@ func (s *Store) Forget(hashes []Hash) {
 	s.packing.Lock()
 	defer s.packing.Unlock()
 	for at := range hashes {
-		s.recent.Add(-s.shard(&hashes[at]).forget(hashes[at]))
+		s.recent.Add(-s.shard(&hashes[at]).forget(&hashes[at]))
 	}
-}
-
-// forget drops a blob and returns how many bytes of the recent ones it had.
-func (sh *shard) forget(h Hash) (recent int64) {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	if one, ok := sh.mu.recent[h]; ok {
-		recent = int64(len(one.content))
-		delete(sh.mu.recent, h)
-	}
-	if at, ok := sh.mu.cached[h]; ok {
-		sh.mu.bytes -= int64(cap(sh.mu.slots[at].content)) + slotBytes
-		delete(sh.mu.cached, h)
-		sh.mu.slots[at] = slot{}
-		sh.mu.free = append(sh.mu.free, at)
-	}
-	return recent
 }
 
 // Purge writes each pack that has one of the blobs again without them. Unlike Merge it drops them

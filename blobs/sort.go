@@ -9,50 +9,56 @@ import (
 // sortBuckets is the number of parts in which a list is sorted.
 const sortBuckets = 256
 
-// sortByHash sorts entries, in parts between which it yields. It returns another array.
-func sortByHash(all []entry, yield func()) []entry {
-	return sortParts(all, func(e *entry) int { return int(e.hash[0]) }, func(a, b entry) int {
+// sortByHash sorts entries, in parts between which it yields.
+func sortByHash(all []entry, yield func()) {
+	sortParts(all, func(e *entry) int { return int(e.hash[0]) }, func(a, b entry) int {
 		return bytes.Compare(a.hash[:], b.hash[:])
 	}, yield)
 }
 
 // sortByPosition sorts blobs by the positions of their entries, and by their hashes within one.
-func sortByPosition(all []packing, yield func()) []packing {
+func sortByPosition(all []packing, yield func()) {
 	first, last := ^uint64(0), uint64(0)
 	for at := range all {
 		first, last = min(first, all[at].position), max(last, all[at].position)
 	}
 	width := (last-first)/sortBuckets + 1
-	return sortParts(all, func(p *packing) int { return int((p.position - first) / width) },
+	sortParts(all, func(p *packing) int { return int((p.position - first) / width) },
 		func(a, b packing) int {
-			return cmp.Or(cmp.Compare(a.position, b.position), bytes.Compare(a.hash[:], b.hash[:]))
+			return cmp.Or(cmp.Compare(a.position, b.position), cmp.Compare(a.prefix, b.prefix))
 		}, yield)
 }
 
-// sortParts divides a list into buckets, whose order is that of their elements, and sorts each.
+// sortParts divides a list into buckets, whose order is that of their elements, and sorts each. It
+// takes no memory.
 func sortParts[T any](
 	all []T, bucket func(*T) int, compare func(a, b T) int, yield func(),
-) []T {
+) {
 	var ends [sortBuckets]int
 	for at := range all {
 		ends[bucket(&all[at])]++
 	}
+	next := ends
 	sum := 0
 	for at := range ends {
-		sum, ends[at] = sum+ends[at], sum
+		next[at], sum = sum, sum+ends[at]
+		ends[at] = sum
 	}
 	yield()
-	sorted := make([]T, len(all))
-	for at := range all {
-		b := bucket(&all[at])
-		sorted[ends[b]] = all[at]
-		ends[b]++
+	for at, end := range ends {
+		for next[at] < end {
+			// The first element that is not placed goes to the next place of its bucket.
+			to := bucket(&all[next[at]])
+			if to != at {
+				all[next[at]], all[next[to]] = all[next[to]], all[next[at]]
+			}
+			next[to]++
+		}
 	}
 	first := 0
 	for _, end := range ends {
 		yield()
-		slices.SortFunc(sorted[first:end], compare)
+		slices.SortFunc(all[first:end], compare)
 		first = end
 	}
-	return sorted
 }

@@ -19,23 +19,23 @@ func TestSortsAreThoseOfTheLibrary(t *testing.T) {
 			for at := range n {
 				binary.BigEndian.PutUint64(entries[at].hash[:], r.Uint64N(spread))
 				binary.BigEndian.PutUint64(entries[at].hash[24:], r.Uint64N(spread))
-				packings[at].hash = entries[at].hash
+				packings[at].prefix = prefix(&entries[at].hash)
 				packings[at].position = r.Uint64N(spread) + 1<<62
 			}
 			yields := 0
 			yield := func() { yields++ }
-			gotEntries := sortByHash(slices.Clone(entries), yield)
+			gotEntries := slices.Clone(entries)
+			sortByHash(gotEntries, yield)
 			slices.SortFunc(entries, func(a, b entry) int { return bytes.Compare(a.hash[:], b.hash[:]) })
 			if !slices.EqualFunc(gotEntries, entries, func(a, b entry) bool { return a.hash == b.hash }) {
 				t.Errorf("%d entries of %d hashes are not sorted", n, spread)
 			}
-			gotPackings := sortByPosition(slices.Clone(packings), yield)
+			gotPackings := slices.Clone(packings)
+			sortByPosition(gotPackings, yield)
 			slices.SortFunc(packings, func(a, b packing) int {
-				return cmp.Or(cmp.Compare(a.position, b.position), bytes.Compare(a.hash[:], b.hash[:]))
+				return cmp.Or(cmp.Compare(a.position, b.position), cmp.Compare(a.prefix, b.prefix))
 			})
-			if !slices.EqualFunc(gotPackings, packings, func(a, b packing) bool {
-				return a.hash == b.hash && a.position == b.position
-			}) {
+			if !slices.Equal(gotPackings, packings) {
 				t.Errorf("%d blobs of %d positions are not sorted", n, spread)
 			}
 			if yields < 2*sortBuckets {

@@ -168,16 +168,12 @@ func (s *Store) shard(h *Hash) *shard { return &s.shards[h[0]%shardCount] }
 //
 // If a pack cannot be read the answer is false, and the caller stores the content again.
 func (s *Store) Has(h Hash) bool {
-	sh := s.shard(&h)
-	sh.mu.RLock()
-	_, ok := sh.mu.recent[h]
-	if ok {
+	recent := s.shard(&h).hasRecent(&h, func() {
 		// Marked BEFORE the blob can leave the recent ones, and so BEFORE a Merge can see it.
 		for !s.mark(&h) {
 		}
-	}
-	sh.mu.RUnlock()
-	return ok || s.hasPacked(&h)
+	})
+	return recent || s.hasPacked(&h)
 }
 
 // mark reports whether the hash went into the age of touched hashes that still is the current one.
@@ -207,6 +203,15 @@ func (s *Store) hasPacked(h *Hash) bool {
 // position counts, and that what is packed is in the cache: reading it next takes as long as
 // reading what is new. h has to be Sum(content).
 func (s *Store) Add(position uint64, h Hash, content []byte) {
+	s.add(position, h, content, true)
+}
+
+// AddCopy is Add for a content that stays with the caller.
+func (s *Store) AddCopy(position uint64, h Hash, content []byte) {
+	s.add(position, h, content, false)
+}
+
+func (s *Store) add(position uint64, h Hash, content []byte, owned bool) {
 	if len(content) > BlobBytesMax {
 		panic(fmt.Sprintf("blobs: blob of %d bytes is over the limit of %d",
 			len(content), BlobBytesMax))
@@ -215,14 +220,11 @@ func (s *Store) Add(position uint64, h Hash, content []byte) {
 		content = []byte{}
 	}
 	sh := s.shard(&h)
-	sh.mu.RLock()
-	_, ok := sh.mu.recent[h]
-	sh.mu.RUnlock()
-	if !ok && s.hasPacked(&h) {
-		sh.keep(h, content)
+	if !sh.hasRecent(&h, func() {}) && s.hasPacked(&h) {
+		sh.keep(h, content, owned)
 		return
 	}
-	if sh.addRecent(position, h, content) {
+	if sh.addRecent(position, h, content, owned) {
 		s.recent.Add(int64(len(content)))
 	}
 }
@@ -244,7 +246,7 @@ func (s *Store) getCold(h Hash, sh *shard) ([]byte, error) {
 		if ok {
 			var content []byte
 			if content, err = p.read(e); err == nil {
-				sh.keep(h, content)
+				sh.keep(h, content, true)
 				return content, nil
 			}
 		}
@@ -271,11 +273,6 @@ type PackStats struct {
 	FileBytes    int64
 }
 
-type packing struct {
-	hash Hash
-	recentBlob
-}
-
 // Pack writes the recent blobs of positions up to upTo into a new pack. When it returns nil they
 // are durable and proven by reading back, and no longer recent. When it fails they stay recent,
 // and a later call may try again; ErrUncertain is the exception (see there).
@@ -286,18 +283,15 @@ func (s *Store) Pack(upTo uint64) (PackStats, error) {
 		return PackStats{}, err
 	}
 	defer s.forgetTouched()
-	var parts [shardCount][]packing
 	var all []packing
 	for i := range s.shards {
-		at := len(all)
-		all = s.shards[i].collect(all, upTo)
-		parts[i] = slices.Clone(all[at:])
+		all = s.shards[i].collect(all, uint32(i), upTo)
 	}
 	if len(all) == 0 {
 		return PackStats{}, nil
 	}
 	// What was written together is read together.
-	all = sortByPosition(all, s.yield)
+	sortByPosition(all, s.yield)
 	p, err := s.writePack(all)
 	if err != nil {
 		return PackStats{}, err
@@ -305,8 +299,11 @@ func (s *Store) Pack(upTo uint64) (PackStats, error) {
 	if err := s.swap([]*pack{p}, nil, nil); err != nil {
 		return PackStats{}, err
 	}
-	for i := range s.shards {
-		s.recent.Add(-s.shards[i].packed(parts[i]))
+	for at, one := range all {
+		if at%sortBuckets == 0 {
+			s.yield()
+		}
+		s.recent.Add(-s.shards[one.shard].packed(one.place))
 	}
 	return PackStats{Blobs: int(p.footer.blobs), ContentBytes: int64(p.footer.content),
 		FileBytes: p.size}, nil
@@ -319,8 +316,10 @@ func (s *Store) writePack(all []packing) (*pack, error) {
 	}
 	defer b.abort()
 	b.yield = s.yield
-	for _, r := range all {
-		if err := b.add(r.hash, r.content); err != nil {
+	b.entries = make([]entry, 0, len(all))
+	for _, one := range all {
+		h, content := s.shards[one.shard].at(one.place)
+		if err := b.add(h, content); err != nil {
 			return nil, err
 		}
 	}
@@ -407,8 +406,8 @@ func (s *Store) Stats() Stats {
 	for i := range s.shards {
 		sh := &s.shards[i]
 		sh.mu.RLock()
-		out.RecentBlobs += len(sh.mu.recent)
-		out.CachedBlobs += len(sh.mu.cached)
+		out.RecentBlobs += sh.mu.recentBlobs
+		out.CachedBlobs += sh.mu.packedBlobs
 		out.CachedBytes += sh.mu.bytes
 		sh.mu.RUnlock()
 	}
