@@ -61,6 +61,11 @@ func (s *Service) AuthenticateWeb(credential string, now int64) (*identity.Sessi
 	return s.authenticate(credential, now, true)
 }
 
+// Registration says who may register: OPEN, INVITE or CLOSED.
+func (c *Call) Registration() string {
+	return c.Service.Engine.Identity().Registration().String()
+}
+
 // CallerHandle is the handle of the caller, empty for an anonymous one.
 func (c *Call) CallerHandle() string {
 	if c.Session == nil {

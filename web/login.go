@@ -8,8 +8,10 @@ import (
 
 func (w *Web) loginPages() []*api.Operation {
 	return []*api.Operation{
-		w.page("login", at("login"), nil, func(*visit) (view, error) {
-			return view{Template: "login", Title: "Sign in", Data: signIn{}}, nil
+		w.page("login", at("login"), nil, func(v *visit) (view, error) {
+			return view{Template: "login", Title: "Sign in", Data: signIn{
+				Script: w.assets["signin.js"].path, Registration: v.Registration(),
+			}}, nil
 		}),
 		w.openForm("login", at("login"), w.login),
 		w.openForm("logout", at("logout"), w.logout),
@@ -17,7 +19,11 @@ func (w *Web) loginPages() []*api.Operation {
 }
 
 // signIn is what the page of a sign-in asks for: a code, then whether its agent is the right one.
-type signIn struct{ Code, Handle, Host string }
+type signIn struct {
+	Code, Handle, Host string
+	// Script is the address of what makes keys in the browser. Registration says who may register.
+	Script, Registration string
+}
 
 // login shows whom a code signs in, and opens a session when the person has confirmed that. A link
 // from somebody else cannot sign a person in unnoticed.

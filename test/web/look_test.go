@@ -70,7 +70,7 @@ var passing = regexp.MustCompile(
 func words(b *tab) string {
 	b.t.Helper()
 	return passing.ReplaceAllString(eval[string](b, `(() => {
-		document.querySelectorAll("button[type=button], [role=status]")
+		document.querySelectorAll("button[type=button], [role=status], .scripted, noscript")
 			.forEach((one) => { one.hidden = true; });
 		return document.body.innerText;
 	})()`), "…")
