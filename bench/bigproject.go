@@ -22,7 +22,7 @@ func (p projectSize) String() string {
 
 // fillProject creates a project and fills it with partly finished work.
 func (s *server) fillProject(ctx context.Context, size projectSize) (string, error) {
-	project, err := s.api.CreateProject("Continuation of " + size.String())
+	project, err := s.api.CreatePublicProject("Continuation of " + size.String())
 	if err != nil {
 		return "", err
 	}

@@ -11,6 +11,7 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -176,15 +177,15 @@ func runBrowsers(ctx context.Context, srv *server, report *Report) error {
 	stop := srv.keepWriting(projects[0])
 	var open *browsers
 	defer func() { open.close() }()
-	alone := srv.reads(RunBrowsers, "GET of a state, nobody follows", projects[0], "state",
-		config.Connections)
+	readers := slices.Repeat([]agent{{credential: srv.api.Credential}}, config.Connections)
+	alone := srv.reads(RunBrowsers, "GET of a state, nobody follows", projects[0], "state", readers)
 	alone.prepare = func(context.Context) error {
 		open.close()
 		open = nil
 		return nil
 	}
 	beside := srv.reads("browsers-follow", fmt.Sprintf("the same, %d browsers follow the page of "+
-		"events, 5 a second", count), projects[0], "state", config.Connections)
+		"events, 5 a second", count), projects[0], "state", readers)
 	beside.prepare = func(context.Context) (err error) {
 		open.close()
 		open, err = srv.browse(signedIn)

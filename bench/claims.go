@@ -78,19 +78,13 @@ const (
 // connect registers the agents and connects them.
 func (r *claimRace) connect(ctx context.Context) connect {
 	return func() (fleet, error) {
-		r.agents = make([]*claimer, r.server.config.Connections)
-		err := r.server.each(ctx, len(r.agents), func(_ *client.API, at int) error {
-			api := &client.API{Host: r.server.host}
-			defer api.Close()
-			handle := "bench-" + client.RandomKey()[:16]
-			if err := api.Register(handle); err != nil {
-				return err
-			}
-			r.agents[at] = &claimer{race: r, handle: handle, credential: api.Credential, asked: -1}
-			return nil
-		})
+		agents, err := r.server.registerAgents(ctx, r.server.config.Connections)
 		if err != nil {
 			return nil, err
+		}
+		r.agents = make([]*claimer, len(agents))
+		for at, one := range agents {
+			r.agents[at] = &claimer{race: r, agent: one, asked: -1}
 		}
 		return clients(r.server.host, len(r.agents), func(at int) exchange { return r.agents[at] })()
 	}
@@ -173,9 +167,8 @@ func (r *claimRace) exhausted(project int) {
 
 // claimer is one agent of a race.
 type claimer struct {
-	race       *claimRace
-	handle     string
-	credential string
+	race *claimRace
+	agent
 	// asked is the project of the prepared request.
 	asked   int
 	request []byte

@@ -28,7 +28,7 @@ func refusal(status int, code string) []byte {
 func newTestRace(t *testing.T, projects ...string) *claimRace {
 	race := &claimRace{server: &server{config: testConfig(t)}, projects: projects, perProject: 2}
 	for range 2 {
-		race.agents = append(race.agents, &claimer{race: race, credential: "c", asked: -1})
+		race.agents = append(race.agents, &claimer{race: race, agent: agent{credential: "c"}, asked: -1})
 	}
 	return race
 }

@@ -17,9 +17,12 @@ import (
 // connection is a socket of the poller with at most one request in flight.
 type connection struct {
 	exchange exchange
-	fd       int
-	buf      []byte
-	have     int
+	// source may be nil; then the system chooses the local address.
+	source unix.Sockaddr
+	target *unix.SockaddrInet4
+	fd     int
+	buf    []byte
+	have   int
 	// due is when the request in flight was due, or when the next one will be.
 	due time.Time
 	// every is the interval between two requests, zero for an unpaced run.
@@ -61,10 +64,32 @@ func dialAllFrom(address string, exchanges []exchange, local []netip.Addr) (conn
 			return nil, fmt.Errorf("connect to %s: %w", address, err)
 		}
 		out = append(out, &connection{
-			exchange: one, fd: fd, buf: make([]byte, responseBufferBytes),
+			exchange: one, source: source, target: target, fd: fd,
+			buf: make([]byte, responseBufferBytes),
 		})
 	}
 	return out, nil
+}
+
+// redial replaces the socket if the server has closed it, as it does when no request arrives for
+// some time: the run before this one may have been long. What the server sent before is discarded.
+func (c *connection) redial() error {
+	for !c.dead {
+		n, err := unix.Read(c.fd, c.buf)
+		switch {
+		case errors.Is(err, unix.EAGAIN):
+			return nil
+		case errors.Is(err, unix.EINTR), n > 0:
+			continue
+		}
+		c.shut()
+		if c.fd, err = dialSocket(c.source, c.target); err != nil {
+			return fmt.Errorf("connect again: %w", err)
+		}
+		c.dead = false
+		return nil
+	}
+	return nil
 }
 
 // dialSocket connects from a source, which may be nil, and THEN makes the socket non-blocking.
@@ -110,6 +135,11 @@ func (c *connection) shut() {
 // is for the server.
 func (c connections) drive(ctx context.Context, l load) (*Sample, error) {
 	threads := min(max(runtime.NumCPU()/2, 1), len(c))
+	for _, one := range c {
+		if err := one.redial(); err != nil {
+			return nil, err
+		}
+	}
 	run := l.span()
 	for at, one := range c {
 		one.due, one.every = run.begin, 0

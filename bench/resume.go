@@ -25,15 +25,19 @@ func runResume(ctx context.Context, srv *server, report *Report) error {
 	if err != nil {
 		return fmt.Errorf("fill the small project: %w", err)
 	}
+	agents, err := srv.registerAgents(ctx, config.Connections)
+	if err != nil {
+		return fmt.Errorf("register the agents: %w", err)
+	}
 	var kinds [][4]*subject
 	var reads []*subject
 	for _, name := range []string{RunResume, RunManifest} {
-		n, skip := config.Connections, !config.wants(name)
+		one, skip := agents[:1], !config.wants(name)
 		kind := [4]*subject{
-			srv.reads(name, fmt.Sprintf("GET, %v", size), big, name, n),
-			srv.reads(name+"-small", fmt.Sprintf("GET, %v", smallProject), small, name, n),
-			srv.reads(name+"-alone", "the big project by one connection", big, name, 1),
-			srv.reads(name+"-small-alone", "the small project by one connection", small, name, 1),
+			srv.reads(name, fmt.Sprintf("GET, %v", size), big, name, agents),
+			srv.reads(name+"-small", fmt.Sprintf("GET, %v", smallProject), small, name, agents),
+			srv.reads(name+"-alone", "the big project by one connection", big, name, one),
+			srv.reads(name+"-small-alone", "the small project by one connection", small, name, one),
 		}
 		for _, one := range kind {
 			one.skip = skip
@@ -54,17 +58,19 @@ func runResume(ctx context.Context, srv *server, report *Report) error {
 	return nil
 }
 
-// reads returns a subject that reads one resource of a project.
-func (s *server) reads(name, what, project, resource string, n int) *subject {
-	path, credential := projectPath(project)+"/"+resource, s.api.Credential
+// reads returns a subject in which each agent reads one resource of a project.
+func (s *server) reads(name, what, project, resource string, agents []agent) *subject {
+	path := projectPath(project) + "/" + resource
 	one := &subject{name: name, cpu: s.cpu}
 	one.connect = func() (fleet, error) {
-		answer, err := record(s.host, credential, path)
+		answer, err := record(s.host, agents[0].credential, path)
 		if err != nil {
 			return nil, err
 		}
 		one.what = fmt.Sprintf("%s; an answer of %.1f kB", what, float64(len(answer))/1000)
-		return readers(s.host, credential, n, []string{path})()
+		return httpClients(s.host, len(agents), func(at int) func() []byte {
+			return reader(s.host, agents[at].credential, []string{path}, 0)
+		})()
 	}
 	return one
 }

@@ -43,7 +43,7 @@ func startServer(ctx context.Context, config *Config, env ...string) (*server, e
 		}
 	}
 	s.api = &client.API{Host: s.host}
-	if err := s.api.Register("bench-" + client.RandomKey()[:16]); err != nil {
+	if err := s.api.Register(newHandle()); err != nil {
 		s.close()
 		return nil, err
 	}
@@ -182,4 +182,25 @@ func putFile(api *client.API, path string, content []byte) error {
 		return fmt.Errorf("PUT %s: %w", path, err)
 	}
 	return nil
+}
+
+// newHandle is a handle that no agent has.
+func newHandle() string { return "bench-" + client.RandomKey()[:16] }
+
+// agent is one agent with an open session.
+type agent struct{ handle, credential string }
+
+// registerAgents registers n agents. Runs in which many agents work at once need them, because some
+// limits are for each agent.
+func (s *server) registerAgents(ctx context.Context, n int) ([]agent, error) {
+	agents := make([]agent, n)
+	err := s.each(ctx, n, func(_ *client.API, at int) error {
+		api := &client.API{Host: s.host}
+		defer api.Close()
+		handle := newHandle()
+		err := api.Register(handle)
+		agents[at] = agent{handle, api.Credential}
+		return err
+	})
+	return agents, err
 }

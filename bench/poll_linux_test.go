@@ -1,0 +1,56 @@
+package bench
+
+import (
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestConnectionsAreMadeAgain ends a connection between two runs, as a server does that has waited
+// too long for a request.
+func TestConnectionsAreMadeAgain(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer listener.Close()
+	group.Go(func() {
+		idle, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		_, _ = io.WriteString(idle, "too late\n")
+		idle.Close()
+		served, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer served.Close()
+		_, _ = io.Copy(served, served)
+	})
+	fleet, err := dialAll(listener.Addr().String(), []exchange{&lineExchange{"ok", 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fleet.close()
+	ended := []unix.PollFd{{Fd: int32(fleet[0].fd), Events: unix.POLLRDHUP}}
+	for n := 0; n == 0; {
+		if n, err = unix.Poll(ended, -1); err != nil && err != unix.EINTR {
+			t.Fatal(err)
+		}
+		n = max(n, 0)
+	}
+	sample, err := fleet.drive(t.Context(), load{duration: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sample.Count != 2 || len(sample.Errors) > 0 {
+		t.Errorf("count %d, errors %v", sample.Count, sample.Errors)
+	}
+}
