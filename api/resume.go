@@ -463,6 +463,8 @@ func (r resumeReply) AppendJSON(dst []byte) []byte {
 // kept where room is short.
 func (c *Call) resume(p *work.Project, wish *resumeWish) []byte {
 	b := &resumeBuild{call: c, project: p, wish: wish, sections: resumeRanks}
+	b.borrow()
+	defer b.giveBack()
 	if wish.since != nil {
 		b.changesFirst()
 	}

@@ -70,7 +70,7 @@ const (
 func (b *resumeBuild) files() {
 	place := b.doc.Place(&b.resume.Files)
 	choice := fileChoice{
-		project: b.project, most: b.wish.files, seen: make(map[string]bool, 2*b.wish.files),
+		project: b.project, most: b.wish.files, seen: b.memory.paths, files: b.memory.files,
 	}
 	for _, path := range b.project.State().Statement.ImportantFiles {
 		choice.take(path)
@@ -83,7 +83,10 @@ func (b *resumeBuild) files() {
 	if choice.more {
 		b.lose(rankFiles)
 	}
-	for at, info := range choice.files {
+	b.memory.files = choice.files
+	b.expect(rankFiles, len(choice.files))
+	for at := range choice.files {
+		info := &choice.files[at]
 		outlined := b.wish.whole && at < filesWithOutline && info.Size <= outlineBytesMax
 		b.add(rankFiles, place, b.file(info, outlined))
 	}
@@ -91,7 +94,7 @@ func (b *resumeBuild) files() {
 
 // file is a ResumeFile. An outline is made when the turn of the file comes. A content that cannot
 // be read has none here; who reads the file gets the error.
-func (b *resumeBuild) file(info work.FileInfo, outlined bool) sizelimit.Item {
+func (b *resumeBuild) file(info *work.FileInfo, outlined bool) sizelimit.Item {
 	return sizelimit.Record{Make: func(form sizelimit.Form) (any, bool) {
 		file, more := &ResumeFile{
 			Path: info.Path, SizeBytes: info.Size, Language: textOrNil(info.Language),

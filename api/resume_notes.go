@@ -81,7 +81,7 @@ func (b *resumeBuild) accumulate(rank int, field any, kind *noteKind) {
 	}
 	b.expect(rank, len(notes))
 	for at := range notes {
-		b.add(rank, place, notes[at])
+		b.add(rank, place, &notes[at])
 	}
 }
 
@@ -110,8 +110,8 @@ type notesRead struct {
 	level *detail
 	// room is how many bytes the answer has for notes at most.
 	room int
-	// seen leads from a text, alone and with its reason, to its place in the list.
-	seen  map[[2]string]int
+	// known leads from a text, alone and with its reason, to its place in the list.
+	known *knownNotes
 	notes []noteItem
 	// looked counts the notes that were looked at.
 	looked int
@@ -121,18 +121,30 @@ type notesRead struct {
 // the answer, with the number of notes that the detail allows, or with the number that is looked at
 // in handoffs that repeat each other. It reports whether notes were left out.
 func (b *resumeBuild) collect(kind *noteKind, handoffs []*work.Handoff) ([]noteItem, bool) {
-	state := b.project.State()
+	r := notesRead{
+		kind: kind, level: b.wish.detail, room: b.wish.bytes,
+		known: &b.memory.known, notes: b.memory.notes[b.memory.lists],
+	}
+	r.known.forget()
+	more := b.walk(&r, handoffs)
+	b.memory.notes[b.memory.lists] = r.notes
+	b.memory.lists++
+	return r.notes, more
+}
+
+// walk takes the notes of the handoffs and of the state, and reports whether some were left out.
+func (b *resumeBuild) walk(r *notesRead, handoffs []*work.Handoff) (more bool) {
+	state, kind := b.project.State(), r.kind
 	var ofState []string
 	if kind.state != nil {
 		ofState = kind.state(&state.Statement)
 	}
-	r := notesRead{kind: kind, level: b.wish.detail, room: b.wish.bytes, seen: map[[2]string]int{}}
 	pending := len(ofState) > 0
 	for _, handoff := range slices.Backward(handoffs) {
 		if pending && handoff.CreatedAt < state.UpdatedAt {
 			pending = false
 			if !r.take(nil, ofState, id.ID{}) {
-				return r.notes, true
+				return true
 			}
 		}
 		if !handoff.Has(kind.notes) {
@@ -140,10 +152,10 @@ func (b *resumeBuild) collect(kind *noteKind, handoffs []*work.Handoff) ([]noteI
 		}
 		notes, texts := kind.of(&b.whole(handoff).Continuation)
 		if !r.take(notes, texts, handoff.ID) {
-			return r.notes, true
+			return true
 		}
 	}
-	return r.notes, pending && !r.take(nil, ofState, id.ID{})
+	return pending && !r.take(nil, ofState, id.ID{})
 }
 
 // take adds the notes of one handoff, or of the state, and reports whether there was room for all.
@@ -159,22 +171,24 @@ func (r *notesRead) take(notes []work.Note, texts []string, handoff id.ID) bool 
 			return false
 		}
 		text, reason := strings.TrimSpace(note.Text), strings.TrimSpace(note.Reason)
-		if earlier, known := r.seen[[2]string{text}]; known {
+		next := len(r.notes)
+		if earlier, known := r.known.find(text, "", next); known {
 			// What the state names as well comes from the handoff.
 			if first := &r.notes[earlier]; first.handoff.IsZero() {
 				first.handoff = handoff
 			}
-			if _, known = r.seen[[2]string{text, reason}]; known || reason == "" {
+			if reason == "" {
 				continue
 			}
 		}
-		if len(r.notes) >= r.level.notes || r.room < 0 {
+		if reason != "" {
+			if _, known := r.known.find(text, reason, next); known {
+				continue
+			}
+		}
+		if next >= r.level.notes || r.room < 0 {
 			return false
 		}
-		if _, known := r.seen[[2]string{text}]; !known {
-			r.seen[[2]string{text}] = len(r.notes)
-		}
-		r.seen[[2]string{text, reason}] = len(r.notes)
 		r.room -= noteBytesLeast + min(len(text), r.level.chars) + min(len(reason), r.level.chars)
 		r.notes = append(r.notes, noteItem{
 			note: note, kind: r.kind, chars: r.level.chars, object: true, handoff: handoff,

@@ -19,6 +19,7 @@ type resumeBuild struct {
 	resume   Resume
 	doc      *sizelimit.Document
 	sections [rankCount]sizelimit.Section
+	memory   *resumeMemory
 	// own is what the caller holds, nil for nothing.
 	own *heldWork
 	// brief is the task that is being written.

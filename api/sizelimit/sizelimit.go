@@ -26,6 +26,7 @@ package sizelimit
 import (
 	"slices"
 	"strconv"
+	"sync"
 
 	"pws/api/jsonschema"
 )
@@ -152,7 +153,8 @@ type Section struct {
 	// Share is the part of the room that the section may take before others had theirs, in percent.
 	// One without a share takes what all others leave.
 	Share int
-	// Least is the least share of a section that has anything, in bytes; tasteBytes where it is less.
+	// Least is the least share of a section that has anything, in bytes; tasteBytes where it is
+	// less.
 	Least   int
 	Entries []Entry
 	// Lost says that something is missing before it begins.
@@ -167,17 +169,37 @@ type Section struct {
 const tasteBytes = 96
 
 // filling is the work on one document: the bytes that are left, and the texts that were written.
+// Its memory is used again for the next document.
 type filling struct {
 	room int
 	text []byte
+	// chunks are the memory that the texts have filled, and spare the chunks for the next ones.
+	chunks, spare [][]byte
+}
+
+var fillings = sync.Pool{New: func() any { return new(filling) }}
+
+// chunksKept is how many chunks of memory wait for the next document.
+const chunksKept = 8
+
+// release ends the use of the texts.
+func (f *filling) release() {
+	for _, chunk := range append(f.chunks, f.text) {
+		if cap(chunk) >= chunkBytes && len(f.spare) < chunksKept {
+			f.spare = append(f.spare, chunk[:0])
+		}
+	}
+	clear(f.chunks)
+	f.chunks, f.text = f.chunks[:0], nil
+	fillings.Put(f)
 }
 
 // Build fills the places and returns the whole document in at most bytesMax bytes, where the fixed
 // text leaves room for that. Sections are in the order of their rank.
 func (d *Document) Build(bytesMax int, sections []Section) []byte {
-	f := &filling{
-		room: bytesMax - len(d.fixed) + len("0") - len(strconv.Itoa(bytesMax)) - d.truncated.cost(),
-	}
+	f, _ := fillings.Get().(*filling)
+	defer f.release()
+	f.room = bytesMax - len(d.fixed) + len("0") - len(strconv.Itoa(bytesMax)) - d.truncated.cost()
 	for at := range sections {
 		f.room -= reserve(&sections[at])
 	}
@@ -209,7 +231,15 @@ const (
 
 // memory is where the next text is written. Texts that were written stay where they are.
 func (f *filling) memory() []byte {
-	if cap(f.text)-len(f.text) < spareBytes {
+	if cap(f.text)-len(f.text) >= spareBytes {
+		return f.text
+	}
+	if f.text != nil {
+		f.chunks = append(f.chunks, f.text)
+	}
+	if last := len(f.spare) - 1; last >= 0 {
+		f.text, f.spare = f.spare[last], f.spare[:last]
+	} else {
 		f.text = make([]byte, 0, chunkBytes)
 	}
 	return f.text
