@@ -184,7 +184,7 @@ func TestBackupOfABusyServer(t *testing.T) {
 		b.reached(30 + 25*round)
 		b.checkCopy(backup, least)
 	}
-	if first := s.wal.Stats().First; first < 10 {
+	if first := s.journal.Stats().First; first < 10 {
 		t.Errorf("the log was never cut: it begins with %d", first)
 	}
 }

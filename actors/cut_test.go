@@ -12,7 +12,7 @@ import (
 	"pws/api"
 	"pws/internal/datadir"
 	"pws/internal/id"
-	"pws/wal"
+	"pws/journal"
 	"pws/work"
 )
 
@@ -28,7 +28,7 @@ type cutLog struct {
 
 func (c *cutLog) note(t *testing.T, e *Engine) {
 	t.Helper()
-	position := e.wal.Stats().Last
+	position := e.journal.Stats().Last
 	c.ends = append(c.ends, extent(t, c.segment))
 	c.positions = append(c.positions, position)
 	c.states[position] = fullState(t, e)
@@ -228,7 +228,7 @@ func TestFlippedBitsAreNamed(t *testing.T) {
 		damaged := bytes.Clone(c.whole)
 		damaged[at] ^= 0x10
 		e, _, err := c.open(t, damaged)
-		var corrupt *wal.CorruptError
+		var corrupt *journal.CorruptError
 		if err == nil {
 			stop(t, e)
 			t.Fatalf("a flipped bit at %d was not found", at)

@@ -21,8 +21,8 @@ import (
 	"pws/internal/disk"
 	"pws/internal/fault"
 	"pws/internal/id"
+	"pws/journal"
 	"pws/snapshot"
-	"pws/wal"
 	"pws/work"
 )
 
@@ -73,6 +73,8 @@ type Config struct {
 	// OnFailure is called once, when storage has failed and the process has to stop.
 	OnFailure func(error)
 	Log       *slog.Logger
+	// OpenJournal opens the log of entries; journal.OpenLocal.
+	OpenJournal func(journal.Options) (journal.Journal, *journal.Recovery, error)
 
 	// free is the free disk space, for tests; nil asks the file system.
 	free func() int64
@@ -98,6 +100,9 @@ func (c *Config) complete() {
 	orDefault(&c.FeedEvents, 1_000_000)
 	orDefault(&c.FeedAge, 30*24*time.Hour)
 	orDefault(&c.Log, slog.Default())
+	if c.OpenJournal == nil {
+		c.OpenJournal = journal.OpenLocal
+	}
 	if c.OnFailure == nil {
 		c.OnFailure = func(error) {}
 	}
@@ -110,7 +115,7 @@ type Engine struct {
 	clock  clock
 	secret []byte
 
-	wal      *wal.Log
+	journal  journal.Journal
 	blobs    *blobs.Store
 	snapshot *snapshot.Store
 
@@ -130,6 +135,8 @@ type Engine struct {
 	search      *searching
 	eventIDs    eventIDs
 	identity    identityCell
+	// reign is the reign of this server, 0 while it does not lead.
+	reign atomic.Uint64
 
 	// dirty holds the handles that changed since the last snapshot began.
 	dirty struct {
@@ -195,6 +202,7 @@ func Open(config Config) (*Engine, *Recovery, error) {
 	e.startIdentity()
 	e.feed.start(report.Log.Last)
 	e.search.start(report.Log.Last)
+	e.journal.Start(e)
 	e.saver.lastAt = time.Now()
 	e.noteSpace()
 	e.stopped.Add(4)
@@ -222,11 +230,11 @@ func (e *Engine) openStores() (*Recovery, error) {
 		return nil, err
 	}
 	e.config.fitDisk(total)
-	log, found, err := wal.Open(e.walOptions(filepath.Join(dir, datadir.LogName)))
+	log, found, err := e.config.OpenJournal(e.logOptions(filepath.Join(dir, datadir.LogName)))
 	if err != nil {
 		return nil, err
 	}
-	e.wal = log
+	e.journal = log
 	report := &Recovery{Log: *found}
 	if e.secret, err = datadir.LoadSecret(dir); err != nil {
 		return nil, err
@@ -256,8 +264,8 @@ func (e *Engine) closeStores() error {
 	if e.feed.log != nil {
 		faults = append(faults, e.feed.log.Close())
 	}
-	if e.wal != nil {
-		faults = append(faults, e.wal.Close())
+	if e.journal != nil {
+		faults = append(faults, e.journal.Close())
 	}
 	if e.uploading.store != nil {
 		faults = append(faults, e.uploading.store.Close())
@@ -391,7 +399,7 @@ func (e *Engine) Health() []api.Check {
 	}
 	problem, waiting := e.search.health()
 	return []api.Check{
-		{Name: "wal", Fault: state(e.wal.Healthy())},
+		{Name: "wal", Fault: state(e.journal.Healthy())},
 		{Name: "snapshot", Fault: check(&e.snapshotFault), Paused: e.space.paused.Load()},
 		{Name: "blobs"},
 		{Name: "search", Fault: problem, Waiting: waiting, Paused: e.search.paused.Load()},

@@ -15,11 +15,12 @@ import (
 // it was made of, and does not reveal how much has happened in between: the time is followed by 80
 // bits that are a permutation of
 //
-//	position of the entry 48 bits | number in the entry 16 bits | zero 16 bits
+//	position of the entry 48 bits | number in the entry 16 bits | partition 8 bits | zero 8 bits
 //
 // under a key that comes from the server's secret. The permutation is a Feistel network of four
 // rounds, with AES as the round function and the time as a tweak: another time is another
-// permutation. By the zeros an ID that was made here is recognised.
+// permutation. By the zeros an ID that was made here is recognised. The partition is reserved for
+// logs of several parts, each with positions of its own. Now there is one, number 0.
 type eventIDs struct {
 	block cipher.Block
 }
@@ -35,6 +36,9 @@ func newEventIDs(secret []byte) eventIDs {
 	return eventIDs{block: block}
 }
 
+// partitions is how many parts the log has.
+const partitions = 1
+
 // eventIDRounds is even, and half is the width of each side of the network.
 const (
 	eventIDRounds = 4
@@ -45,7 +49,11 @@ const (
 // make is the ID of an activity of an entry of that time, in Unix milliseconds.
 func (ids eventIDs) make(at feed.Position, millis int64) id.ID {
 	left := at.Entry >> 8 & halfMask
-	right := at.Entry&0xff<<32 | uint64(at.Nth)<<16
+	return ids.seal(left, at.Entry&0xff<<32|uint64(at.Nth)<<16, millis)
+}
+
+// seal permutes the two sides of an ID.
+func (ids eventIDs) seal(left, right uint64, millis int64) id.ID {
 	out := id.New(millis, [10]byte{})
 	for round := range eventIDRounds {
 		left, right = right, left^ids.round(&out, round, right)
@@ -61,7 +69,7 @@ func (ids eventIDs) read(evt id.ID) (at feed.Position, millis int64, ok bool) {
 	for round := eventIDRounds - 1; round >= 0; round-- {
 		left, right = right^ids.round(&evt, round, left), left
 	}
-	if right&0xffff != 0 {
+	if partition, zeros := right>>8&0xff, right&0xff; partition >= partitions || zeros != 0 {
 		return feed.Position{}, 0, false
 	}
 	at = feed.Position{Entry: left<<8 | right>>32, Nth: uint16(right >> 16)}

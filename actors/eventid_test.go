@@ -61,3 +61,33 @@ func TestEventIDsRevealNoNumbers(t *testing.T) {
 		t.Error("the zero ID is taken for one of an event")
 	}
 }
+
+// TestFrozenEventIDs reads IDs that clients have seen.
+func TestFrozenEventIDs(t *testing.T) {
+	ids := newEventIDs([]byte("secret"))
+	for text, made := range map[string][3]uint64{
+		"evt_01kafc0s00f7pa6cy7f0s6ms4b": {1, 0, 1763600000000},
+		"evt_01kafc151srqsx26n4c8axvqvd": {1099511640121, 321, 1763600012345},
+		"evt_4000000000hhk0j3gypc0s0t94": {281474976710655, 65535, 140737488355328},
+	} {
+		want, millis := feed.Position{Entry: made[0], Nth: uint16(made[1])}, int64(made[2])
+		evt, _ := id.Parse(id.ActivityEvent, text)
+		if at, when, ok := ids.read(evt); !ok || at != want || when != millis {
+			t.Errorf("%s is %v of %d, %v", text, at, when, ok)
+		}
+		if again := ids.make(want, millis).Format(id.ActivityEvent); again != text {
+			t.Errorf("%v of %d is %s now, and was %s", want, millis, again, text)
+		}
+	}
+}
+
+// TestEventIDsOfOtherPartitions refuses IDs of parts of the log that there are not.
+func TestEventIDsOfOtherPartitions(t *testing.T) {
+	ids := newEventIDs([]byte("secret"))
+	for partition := range uint64(256) {
+		evt := ids.seal(1, 2<<32|3<<16|partition<<8, 4)
+		if at, _, ok := ids.read(evt); ok != (partition == 0) || ok && at.Entry != 1<<8|2 {
+			t.Errorf("partition %d: %v, %v", partition, at, ok)
+		}
+	}
+}

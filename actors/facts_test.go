@@ -9,7 +9,7 @@ import (
 	"pws/index"
 	"pws/internal/datadir"
 	"pws/internal/id"
-	"pws/wal"
+	"pws/journal"
 	"pws/work"
 )
 
@@ -21,7 +21,7 @@ func checkFacts(t *testing.T, dir string, trees *trees) map[string]int {
 	states, seen := map[id.ID]*work.Project{}, map[string]int{}
 	of := index.NewProjections()
 	log := filepath.Join(dir, datadir.LogName)
-	err := wal.Read(log, 1, func(position uint64, payload []byte) error {
+	err := journal.Read(log, 1, func(position uint64, payload []byte) error {
 		e, err := datadir.DecodeEntry(bytes.Clone(payload))
 		if err != nil || e.Target != datadir.TargetProject {
 			return err

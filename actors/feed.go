@@ -14,7 +14,6 @@ import (
 	"pws/internal/datadir"
 	"pws/internal/disk"
 	"pws/internal/id"
-	"pws/wal"
 	"pws/work"
 )
 
@@ -173,7 +172,7 @@ func (f *follower) cut(before uint64) error {
 	if covered := f.log.Covered(); covered+1 < before {
 		return fmt.Errorf("feed: it covers entries up to %d", covered)
 	}
-	return f.engine.wal.CutBefore(before)
+	return f.engine.journal.CutBefore(before)
 }
 
 // redact removes the texts of projects from the feed, AFTER it has all that is durable.
@@ -258,7 +257,7 @@ func (f *follower) fill() error {
 
 func (f *follower) follow() error {
 	// What is durable has left its notes; entries that are about no project leave none.
-	durable := f.engine.wal.Durable()
+	durable := f.engine.journal.Durable()
 	f.queue.Lock()
 	waiting, missed := f.queue.waiting, f.queue.missed
 	target := max(durable, f.queue.pushed)
@@ -315,21 +314,20 @@ func (f *follower) readAgain(target uint64) error {
 	if from > target {
 		return nil
 	}
-	err := wal.Read(filepath.Join(f.engine.config.Dir, datadir.LogName), from,
-		func(position uint64, payload []byte) error {
-			if position > target {
-				return errReadEnough
-			}
-			one, err := decodeFeedNote(position, payload)
-			if err != nil {
-				return fmt.Errorf("log entry %d: %w", position, err)
-			}
-			if records = one.records(records); len(records) >= feedBatch {
-				err = f.take(records, position)
-				records = nil
-			}
-			return err
-		})
+	err := f.engine.journal.Read(from, func(position uint64, payload []byte) error {
+		if position > target {
+			return errReadEnough
+		}
+		one, err := decodeFeedNote(position, payload)
+		if err != nil {
+			return fmt.Errorf("log entry %d: %w", position, err)
+		}
+		if records = one.records(records); len(records) >= feedBatch {
+			err = f.take(records, position)
+			records = nil
+		}
+		return err
+	})
 	if err != nil && err != errReadEnough {
 		return err
 	}
@@ -391,7 +389,7 @@ func (f *follower) ahead(at feed.Position) bool {
 	f.queue.Lock()
 	pushed := f.queue.pushed
 	f.queue.Unlock()
-	return at.Entry > max(pushed, f.engine.wal.Durable())
+	return at.Entry > max(pushed, f.engine.journal.Durable())
 }
 
 // Activity implements api.Engine.

@@ -14,7 +14,7 @@ import (
 	"pws/index/feed"
 	"pws/internal/datadir"
 	"pws/internal/id"
-	"pws/wal"
+	"pws/journal"
 	"pws/work"
 )
 
@@ -22,7 +22,7 @@ import (
 func recordsOfLog(t *testing.T, dir string) (all []feed.Record) {
 	t.Helper()
 	log := filepath.Join(dir, datadir.LogName)
-	err := wal.Read(log, 1, func(position uint64, payload []byte) error {
+	err := journal.Read(log, 1, func(position uint64, payload []byte) error {
 		one, err := decodeFeedNote(position, payload)
 		all = one.records(all)
 		return err

@@ -15,7 +15,7 @@ func logBytesOf(t *testing.T, e *Engine, project, agent id.ID, command work.Comm
 	t.Helper()
 	logged := func() uint64 {
 		for {
-			if stats := e.wal.Stats(); stats.Durable == stats.Last {
+			if stats := e.journal.Stats(); stats.Durable == stats.Last {
 				return stats.RawBytes
 			}
 			runtime.Gosched()

@@ -52,7 +52,7 @@ func stop(t testing.TB, e *Engine) {
 // does AFTER it has notified the writers.
 func saveAll(t testing.TB, e *Engine) {
 	t.Helper()
-	for stats := e.wal.Stats(); stats.Durable < stats.Last; stats = e.wal.Stats() {
+	for stats := e.journal.Stats(); stats.Durable < stats.Last; stats = e.journal.Stats() {
 		runtime.Gosched()
 	}
 	if err := e.Save(); err != nil {

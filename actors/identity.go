@@ -16,6 +16,7 @@ import (
 	"pws/internal/datadir"
 	"pws/internal/fault"
 	"pws/internal/id"
+	"pws/journal"
 )
 
 // identityCell is the identity state of the service: one actor, one published view.
@@ -122,13 +123,14 @@ func (e *Engine) SeeSession(session *identity.Session) {
 }
 
 func (e *Engine) startIdentity() {
-	a := &identityActor{engine: e, working: e.Identity()}
-	e.identity.pid = e.spawn(a)
+	e.identity.pid = e.spawn(&identityActor{engine: e})
 }
 
 // identityActor serialises the commands of identity; it pipelines as projectActor does.
 type identityActor struct {
-	engine  *Engine
+	engine *Engine
+	// reign is the one in which working was published.
+	reign   journal.Reign
 	working *identity.State
 	last    *waiters
 }
@@ -149,6 +151,11 @@ func (a *identityActor) run(o *identityOrder) {
 		}
 	}()
 	o.begun = time.Now()
+	if !a.renew() {
+		o.measure()
+		o.answer(api.IdentityDone{}, errNotLeading())
+		return
+	}
 	stamp := a.engine.stamp(o.Agent)
 	if a.replay(o, stamp.Now) {
 		return
@@ -235,14 +242,10 @@ func (a *identityActor) commit(
 	}
 	before := a.working
 	a.working = next
-	put := a.engine.wal.Append
-	if usesReserve(o.Command) {
-		put = a.engine.wal.AppendReserved
-	}
-	entry := e.Encode()
+	entry := journal.Entry{Payload: e.Encode(), Reserved: usesReserve(o.Command)}
 	// The order is not ours any more AFTER the log has it.
 	o.measure()
-	if _, err := put(entry, c); err != nil {
+	if err := a.engine.journal.Append(a.reign, entry, c); err != nil {
 		a.working = before
 		a.refuse(o, storageFault(err))
 		return
@@ -273,7 +276,7 @@ type identityCommit struct {
 	waiters waiters
 }
 
-// Committed implements wal.Committed.
+// Committed implements journal.Committed.
 func (c *identityCommit) Committed(position uint64, err error) {
 	if err != nil {
 		err = storageFault(err)

@@ -21,19 +21,19 @@ func (e *Engine) Metrics() []Metric {
 func (e *Engine) logMetrics() []Metric {
 	return []Metric{
 		{Name: "pws_log_durable_position", Help: "Position of the newest durable log entry.",
-			Value: func() float64 { return float64(e.wal.Durable()) }},
+			Value: func() float64 { return float64(e.journal.Durable()) }},
 		{Name: "pws_log_bytes", Help: "Size of the log on disk.",
-			Value: func() float64 { return float64(e.wal.Stats().Bytes) }},
+			Value: func() float64 { return float64(e.journal.Stats().Bytes) }},
 		{Name: "pws_log_queue_bytes", Help: "Size of the log entries that are not durable yet.",
-			Value: func() float64 { return float64(e.wal.Stats().QueueBytes) }},
+			Value: func() float64 { return float64(e.journal.Stats().QueueBytes) }},
 		{Name: "pws_log_batches_total", Counter: true,
 			Help:  "Batches of log entries made durable.",
-			Value: func() float64 { return float64(e.wal.Stats().Batches) }},
+			Value: func() float64 { return float64(e.journal.Stats().Batches) }},
 		{Name: "pws_log_entries_total", Counter: true, Help: "Log entries made durable.",
-			Value: func() float64 { return float64(e.wal.Stats().Entries) }},
+			Value: func() float64 { return float64(e.journal.Stats().Entries) }},
 		{Name: "pws_log_sync_seconds_total", Counter: true,
 			Help:  "Time spent in fsync of the log.",
-			Value: func() float64 { return e.wal.Stats().SyncTotal.Seconds() }},
+			Value: func() float64 { return e.journal.Stats().SyncTotal.Seconds() }},
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"pws/index"
 	"pws/index/search"
 	"pws/internal/fault"
-	"pws/wal"
+	"pws/journal"
 	"pws/work"
 )
 
@@ -61,7 +61,9 @@ func TestAnswersWaitForTheLog(t *testing.T) {
 		"changes nothing": {Project: project, Agent: other, Command: &work.UnwatchProject{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := &projectActor{engine: e, handle: h, working: viewOf(t, e, project)}
+			a := &projectActor{
+				engine: e, handle: h, reign: e.leading(), working: viewOf(t, e, project),
+			}
 			a.keys, a.keysFirst = indexKeys(a.working)
 			a.last = new(waiters)
 			o := newOrder()
@@ -89,7 +91,8 @@ func TestRepeatWhileTheFirstRequestRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 			a := &projectActor{
-				engine: e, handle: &handle{id: project}, working: viewOf(t, e, project),
+				engine: e, handle: &handle{id: project}, reign: e.leading(),
+				working: viewOf(t, e, project),
 			}
 			a.handle.view.Store(view)
 			a.keys, a.keysFirst = indexKeys(a.working)
@@ -111,7 +114,9 @@ func TestIdentityAnswersWaitForTheLog(t *testing.T) {
 		"changes nothing": &identity.Prune{},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := &identityActor{engine: e, working: e.Identity(), last: new(waiters)}
+			a := &identityActor{
+				engine: e, reign: e.leading(), working: e.Identity(), last: new(waiters),
+			}
 			o := newIdentityOrder()
 			o.Command = command
 			checkWaits(t, o.done, a.last, func() { a.run(o) }, func() error { return o.err })
@@ -126,8 +131,8 @@ func TestFailedEntryAnswersAll(t *testing.T) {
 	later, laterIdentity := newOrder(), newIdentityOrder()
 	project.waiters.after(later)
 	identities.waiters.after(laterIdentity)
-	project.Committed(7, wal.ErrLatched)
-	identities.Committed(8, wal.ErrLatched)
+	project.Committed(7, journal.ErrLatched)
+	identities.Committed(8, journal.ErrLatched)
 	for what, one := range map[string]struct {
 		done chan struct{}
 		err  *error

@@ -66,7 +66,7 @@ func TestImportOfStoredContents(t *testing.T) {
 	if err := command.Prepare(stamp); err != nil {
 		t.Fatal(err)
 	}
-	logged := e.wal.Stats().RawBytes
+	logged := e.journal.Stats().RawBytes
 	done, err := e.Do(order)
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestImportOfStoredContents(t *testing.T) {
 		t.Errorf("the changeset is of %d, prepared at %d", head.ID.Millis(), stamp.Now)
 	}
 	stored := e.StoredBy(owner, id.ID{}).Bytes - before
-	if entry := e.wal.Stats().RawBytes - logged; stored <= int64(len(content)) || entry > 4<<10 {
+	if entry := e.journal.Stats().RawBytes - logged; stored <= int64(len(content)) || entry > 4<<10 {
 		t.Errorf("%d bytes count, and the entry has %d", stored, entry)
 	}
 	want := fullState(t, e)

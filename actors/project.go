@@ -14,15 +14,17 @@ import (
 	"pws/index"
 	"pws/internal/datadir"
 	"pws/internal/fault"
-	"pws/wal"
+	"pws/journal"
 	"pws/work"
 )
 
 // projectActor serialises the commands of one project. It applies them to its working state, which
 // runs ahead of the published one by the entries that the log has not confirmed yet.
 type projectActor struct {
-	engine  *Engine
-	handle  *handle
+	engine *Engine
+	handle *handle
+	// reign is the one in which working was published.
+	reign   journal.Reign
 	working *work.Project
 	// last holds those who wait for the newest entry that was given to the log, nil before any.
 	last *waiters
@@ -49,6 +51,11 @@ func (a *projectActor) run(o *order) {
 		}
 	}()
 	o.begun = time.Now()
+	if !a.renew() {
+		o.measure()
+		o.answer(api.Done{}, errNotLeading())
+		return
+	}
 	if a.engine.Identity().Suspended(o.Agent) && !releases(o.Command) {
 		a.refuse(o, fault.New(fault.SessionInvalid,
 			"The credential does not belong to a live session."))
@@ -187,7 +194,8 @@ func (a *projectActor) commit(o *order, decision work.Decision, stamp work.Stamp
 	before := a.working
 	a.working = next
 	o.measure()
-	if err := a.engine.wal.AppendKeyed(wal.Key(a.handle.id), e.Encode(), c); err != nil {
+	entry := journal.Entry{Payload: e.Encode(), Key: journal.Key(a.handle.id)}
+	if err := a.engine.journal.Append(a.reign, entry, c); err != nil {
 		a.working = before
 		a.engine.residents.note(a.handle, before)
 		c.giveBack()
@@ -356,7 +364,7 @@ func (c *commit) fillBlobs(e *datadir.Entry, held map[work.Hash]bool, all []work
 	}
 }
 
-// Committed implements wal.Committed.
+// Committed implements journal.Committed.
 func (c *commit) Committed(position uint64, err error) {
 	if err != nil {
 		err = storageFault(err)
@@ -385,23 +393,28 @@ func (c *commit) Committed(position uint64, err error) {
 
 // Why the log takes no entries.
 const (
-	reasonReserve   = "DISK_RESERVE"
-	reasonLogFailed = "LOG_FAILED"
+	reasonReserve    = "DISK_RESERVE"
+	reasonLogFailed  = "LOG_FAILED"
+	reasonNotLeading = "NOT_LEADING"
 )
 
 // storageFault is what a caller learns of a log that did not take an entry.
 func storageFault(err error) error {
 	switch {
-	case errors.Is(err, wal.ErrBusy):
+	case errors.Is(err, journal.ErrBusy):
 		return fault.New(fault.RateLimited, "More writes are waiting than the log can take.").
 			With("reason", "LOG_QUEUE_FULL").With("retry_after_seconds", 1)
-	case errors.Is(err, wal.ErrNoSpace):
+	case errors.Is(err, journal.ErrNoSpace):
 		return fault.New(fault.StorageUnavailable, "The disk is nearly full; reads go on.").
 			With("reason", reasonReserve).With("retry_after_seconds", 30)
-	case errors.Is(err, wal.ErrTooLarge):
+	case errors.Is(err, journal.ErrTooLarge):
 		return fault.New(fault.BodyTooLarge, "The records of the request are too large together.").
-			With("limit_bytes", wal.EntryBytesMax)
-	case errors.Is(err, wal.ErrClosed):
+			With("limit_bytes", journal.EntryBytesMax)
+	case errors.Is(err, journal.ErrNotLeading):
+		return errNotLeading()
+	case errors.Is(err, journal.ErrOutcomeUnknown):
+		return api.ErrOutcomeUnknown()
+	case errors.Is(err, journal.ErrClosed):
 		return fault.New(fault.ShuttingDown, "The server is stopping.").
 			With("retry_after_seconds", 1)
 	}

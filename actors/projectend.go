@@ -34,7 +34,8 @@ func (e *Engine) endLoop() {
 		case <-tick.C:
 			// Projects that the index does not know after a start are loaded by the next snapshot.
 			stale := e.projections.stale.sets.Load()&uint32(index.ForMemberships) != 0
-			if now := e.Now(); !stale && now >= next && e.dropEnded() {
+			leads := e.leading() != 0
+			if now := e.Now(); leads && !stale && now >= next && e.dropEnded() {
 				next = now + dropEndedEvery
 			}
 		}

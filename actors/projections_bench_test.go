@@ -87,7 +87,7 @@ func BenchmarkPublish(b *testing.B) {
 		steps = append(steps, step{next, []work.Event{event}})
 		before = next
 	}
-	position := e.wal.Durable()
+	position := e.journal.Durable()
 	b.ReportAllocs()
 	for n := 0; b.Loop(); n++ {
 		one := steps[n%len(steps)]

@@ -147,7 +147,7 @@ func (e *Engine) renewLog() error {
 		return err
 	}
 	edge := e.identity.view.Load().position
-	e.wal.Roll()
+	e.journal.Roll()
 	if _, err := e.OperatorDo(&identity.BeginErasure{}); err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (e *Engine) renewLog() error {
 	if err := e.Save(); err != nil {
 		return fmt.Errorf("snapshot: %w", err)
 	}
-	if first := e.wal.Stats().First; first <= edge {
+	if first := e.journal.Stats().First; first <= edge {
 		return fmt.Errorf("the log still has entries from %d on: a project cannot be loaded", first)
 	}
 	return nil

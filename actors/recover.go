@@ -15,14 +15,14 @@ import (
 	"pws/index"
 	"pws/internal/datadir"
 	"pws/internal/id"
-	"pws/wal"
+	"pws/journal"
 	"pws/work"
 )
 
 // Recovery is what a start found.
 type Recovery struct {
 	// Log is what the log found: its range, and a torn tail that was cut.
-	Log wal.Recovery
+	Log journal.Recovery
 	// Snapshot is the position that the snapshot covers; Entries behind it were replayed.
 	Snapshot uint64
 	Entries  uint64
@@ -141,7 +141,7 @@ func (e *Engine) replay(report *Recovery) error {
 		// The newest entry is in the snapshot already, but it has the newest time.
 		from = last
 	}
-	err := e.wal.Replay(from, func(position uint64, payload []byte) error {
+	err := e.journal.Replay(from, func(position uint64, payload []byte) error {
 		decoded, err := datadir.DecodeEntry(payload)
 		if err != nil {
 			return fmt.Errorf("log entry %d: %w", position, err)
@@ -210,14 +210,12 @@ func (e *Engine) applyIdentity(in *replayed) error {
 	if in.position <= view.position {
 		return nil
 	}
-	events := make([]identity.Event, len(in.entry.Events))
-	for at, stored := range in.entry.Events {
-		event, err := identity.DecodeEvent(stored.Kind, stored.Data)
-		if err != nil {
-			return err
-		}
+	events, err := in.identityEvents()
+	if err != nil {
+		return err
+	}
+	for _, event := range events {
 		view.state.Apply(event, in.entry.Now)
-		events[at] = event
 	}
 	view.position = in.position
 	cell.publish(view, events)
@@ -291,19 +289,52 @@ func (v *published) applyTail(tail []replayed, from *trees, changes *index.Proje
 }
 
 func (v *published) apply(in *replayed, from *trees, changes *index.Projections) error {
-	moment := work.Moment{Now: in.entry.Now, Agent: in.entry.Agent}
+	events, err := in.events(from)
+	if err != nil {
+		return err
+	}
 	for _, stored := range in.entry.Events {
+		if changes.OfKind(work.Kind(stored.Kind)) != 0 {
+			v.cardAt = in.position
+		}
+	}
+	return v.applyEvents(in, events)
+}
+
+// events are those of an entry of a project.
+func (in *replayed) events(from *trees) ([]work.Event, error) {
+	events := make([]work.Event, len(in.entry.Events))
+	for at, stored := range in.entry.Events {
 		event, err := work.DecodeEvent(work.Kind(stored.Kind), stored.Data)
 		if err == nil {
 			err = from.give(event)
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
+		events[at] = event
+	}
+	return events, nil
+}
+
+// identityEvents are those of an entry of identity.
+func (in *replayed) identityEvents() ([]identity.Event, error) {
+	events := make([]identity.Event, len(in.entry.Events))
+	for at, stored := range in.entry.Events {
+		event, err := identity.DecodeEvent(stored.Kind, stored.Data)
+		if err != nil {
+			return nil, err
+		}
+		events[at] = event
+	}
+	return events, nil
+}
+
+// applyEvents applies an entry, whose events were decoded.
+func (v *published) applyEvents(in *replayed, events []work.Event) error {
+	moment := work.Moment{Now: in.entry.Now, Agent: in.entry.Agent}
+	for _, event := range events {
 		v.project.Apply(event, moment)
-		if changes.OfKind(work.Kind(stored.Kind)) != 0 {
-			v.cardAt = in.position
-		}
 	}
 	if len(in.entry.Result) > 0 {
 		var result work.Idempotent

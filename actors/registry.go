@@ -197,16 +197,10 @@ func (e *Engine) admit(h *handle) (*actor.PID, error) {
 			With("reason", "PROJECT_QUEUE_FULL").With("retry_after_seconds", 1)
 	}
 	if h.mu.pid == nil {
-		view, err := e.loadIfRoom(h)
-		if err != nil {
+		if _, err := e.loadIfRoom(h); err != nil {
 			return nil, err
 		}
-		a := &projectActor{engine: e, handle: h}
-		if view != nil {
-			a.working = view.project
-		}
-		a.keys, a.keysFirst = indexKeys(a.working)
-		h.mu.pid = e.spawn(a)
+		h.mu.pid = e.spawn(&projectActor{engine: e, handle: h})
 	}
 	h.mu.inFlight++
 	e.inFlight.Add(1)

@@ -117,7 +117,7 @@ func (e *Engine) saveDue(now time.Time) bool {
 	}
 	// A snapshot lets the log be cut, which gives space back.
 	short := e.space.short.Load() && now.Sub(e.saver.lastAt) >= saveAgainAfter
-	written := e.wal.Stats().RawBytes - e.saver.lastBytes
+	written := e.journal.Stats().RawBytes - e.saver.lastBytes
 	return short || written >= uint64(e.config.SnapshotLogBytes) ||
 		e.blobs.RecentBytes() >= e.config.SnapshotBlobBytes ||
 		now.Sub(e.saver.lastAt) >= e.config.SnapshotEvery
@@ -146,9 +146,9 @@ func (e *Engine) save(gone map[id.ID]bool, pauses bool) error {
 		return *e.failure.Load()
 	}
 	began := time.Now()
-	bytes := e.wal.Stats().RawBytes
+	bytes := e.journal.Stats().RawBytes
 	recent := e.recents.begin()
-	position := e.wal.Durable()
+	position := e.journal.Durable()
 	err := e.saver.step("position")
 	taken := e.drainDirty()
 	taken.gone, taken.recent = gone, recent
@@ -520,20 +520,19 @@ func (e *Engine) sweepLoop() {
 	defer e.stopped.Done()
 	tick := time.NewTicker(e.config.SweepEvery)
 	defer tick.Stop()
-	e.freeSuspended()
-	if err := e.resumeErasure(); err != nil {
-		e.log.Error("cannot erase what was purged or removed; the next start tries again",
-			"error", err)
-	}
+	resumed := e.resume(0)
 	var expired index.Expiry
 	for {
 		select {
 		case <-e.stop:
 			return
 		case <-tick.C:
+			resumed = e.resume(resumed)
 			e.sweep(e.clock.Now())
-			expired = e.expire(expired, expireRoundMax)
-			e.prune()
+			if e.leading() != 0 {
+				expired = e.expire(expired, expireRoundMax)
+				e.prune()
+			}
 			e.sweepUploads()
 		}
 	}

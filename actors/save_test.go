@@ -19,7 +19,7 @@ func TestIdentityChangesWhileASaveRuns(t *testing.T) {
 	config := quiet(filepath.Join(t.TempDir(), "data"))
 	e := start(t, config)
 	register(t, e, "early")
-	position, taken := e.wal.Durable(), e.drainDirty()
+	position, taken := e.journal.Durable(), e.drainDirty()
 	register(t, e, "late")
 	if err := e.saveAt(position, taken); err != nil {
 		t.Fatal(err)
@@ -40,13 +40,13 @@ func TestPassiveBetweenTwoSaves(t *testing.T) {
 	owner := register(t, e, "owner")
 	project := createProject(t, e, owner, work.Public)
 	mustPut(t, e, project, owner, "a", "1")
-	position, taken := e.wal.Durable(), e.drainDirty()
+	position, taken := e.journal.Durable(), e.drainDirty()
 	mustPut(t, e, project, owner, "a", "2")
 	if err := e.saveAt(position, taken); err != nil {
 		t.Fatal(err)
 	}
 	want := fullState(t, e)
-	position, taken = e.wal.Durable(), e.drainDirty()
+	position, taken = e.journal.Durable(), e.drainDirty()
 	if e.sweep(e.Advance(1000)) != 1 {
 		t.Fatal("the project is still in memory")
 	}
@@ -85,7 +85,7 @@ func rewrite(t *testing.T, e *Engine, key string, section []byte) {
 // and it is saved once it can be loaded.
 func staysInTheLog(t *testing.T, e *Engine, spoil, mend func(e *Engine)) {
 	t.Helper()
-	want, newest := fullState(t, e), e.wal.Stats().Last
+	want, newest := fullState(t, e), e.journal.Stats().Last
 	again := start(t, quiet(crashCopy(t, e.config.Dir)))
 	spoil(again)
 	for round := range 2 {
@@ -219,7 +219,7 @@ func TestStartDoesNotReplaySavedEntries(t *testing.T) {
 				return nil
 			}
 			saveAll(t, e)
-			behind := e.wal.Stats().Last - e.snapshot.Position()
+			behind := e.journal.Stats().Last - e.snapshot.Position()
 			if racing != (behind > 0) {
 				t.Fatalf("the log has %d entries behind the snapshot", behind)
 			}

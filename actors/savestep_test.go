@@ -45,8 +45,8 @@ func (r *raced) write() {
 	if r.writes%2 == 0 {
 		r.must(r.eve, &work.WithdrawContribution{Contribution: r.offer})
 	}
-	stats := r.e.wal.Stats()
-	for ; stats.Durable < stats.Last; stats = r.e.wal.Stats() {
+	stats := r.e.journal.Stats()
+	for ; stats.Durable < stats.Last; stats = r.e.journal.Stats() {
 		runtime.Gosched()
 	}
 }

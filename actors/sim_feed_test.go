@@ -14,7 +14,7 @@ import (
 	"pws/internal/datadir"
 	"pws/internal/fault"
 	"pws/internal/id"
-	"pws/wal"
+	"pws/journal"
 	"pws/work"
 )
 
@@ -58,8 +58,8 @@ func (s *simulation) addChain(agent, project id.ID) {
 // readLog takes in what has become durable.
 func (s *simulation) readLog() {
 	s.t.Helper()
-	stats := s.e.wal.Stats()
-	for ; stats.Durable < stats.Last; stats = s.e.wal.Stats() {
+	stats := s.e.journal.Stats()
+	for ; stats.Durable < stats.Last; stats = s.e.journal.Stats() {
 		runtime.Gosched()
 	}
 	switch {
@@ -70,7 +70,7 @@ func (s *simulation) readLog() {
 		return
 	}
 	first := len(s.truth.records)
-	err := wal.Read(filepath.Join(s.config.Dir, datadir.LogName), s.truth.logged+1,
+	err := journal.Read(filepath.Join(s.config.Dir, datadir.LogName), s.truth.logged+1,
 		func(position uint64, payload []byte) error {
 			one, err := decodeFeedNote(position, payload)
 			s.truth.records = one.records(s.truth.records)

@@ -11,8 +11,8 @@ import (
 	"pws/api"
 	"pws/blobs"
 	"pws/internal/disk"
+	"pws/journal"
 	"pws/snapshot"
-	"pws/wal"
 )
 
 // The reserve of disk space has three parts. The writers stop one after another as it gets used up,
@@ -110,8 +110,8 @@ func (e *Engine) excess() int64 {
 	return max(0, e.blobs.RecentBytes()-e.config.SnapshotBlobBytes)
 }
 
-func (e *Engine) walOptions(dir string) wal.Options {
-	o := wal.Options{
+func (e *Engine) logOptions(dir string) journal.Options {
+	o := journal.Options{
 		Dir: dir, ReserveBytes: e.config.ReserveBytes, OnFailure: e.fail, Needs: e.excess,
 		QueueBytesMax: e.config.QueueBytesMax,
 	}
@@ -126,7 +126,7 @@ func (e *Engine) walOptions(dir string) wal.Options {
 
 // Space implements api.Engine.
 func (e *Engine) Space() api.Space {
-	at := e.wal.Space()
+	at := e.journal.Space()
 	space := api.Space{FreeBytes: at.FreeBytes, ReserveBytes: at.KeptBytes, Writable: at.Writable}
 	switch {
 	case e.failure.Load() != nil:

@@ -258,7 +258,7 @@ func TestSaveWritesChangedTasks(t *testing.T) {
 func TestTaskChangesWhileASaveRuns(t *testing.T) {
 	e, project, owner := oneProject(t, nil)
 	tasks := createTasks(t, e, project, owner, 300)
-	position, taken := e.wal.Durable(), e.drainDirty()
+	position, taken := e.journal.Durable(), e.drainDirty()
 	mustDo(t, e, project, owner, describe(tasks[0], "late"))
 	mustDo(t, e, project, owner, &work.UpdateProject{Visibility: work.Private})
 	createTasks(t, e, project, owner, 1)

@@ -21,20 +21,20 @@ func BenchmarkFork(b *testing.B) {
 			b.StopTimer()
 			fresh := e.stamp(ann).ID(0).Format(id.Project)
 			mustPut(b, e, source, ann, "packages/group-3/part-31/file-1560.go", fresh)
-			before := e.wal.Stats().RawBytes
+			before := e.journal.Stats().RawBytes
 			b.StartTimer()
 			fork(b, e, source, ann, work.Public)
-			logged += e.wal.Stats().RawBytes - before
+			logged += e.journal.Stats().RawBytes - before
 		}
 		b.ReportMetric(float64(logged)/float64(b.N), "log-B/op")
 	})
 	b.Run("again", func(b *testing.B) {
 		fork(b, e, source, ann, work.Public)
-		before, heap := e.wal.Stats().RawBytes, heapBytes()
+		before, heap := e.journal.Stats().RawBytes, heapBytes()
 		for b.Loop() {
 			fork(b, e, source, ann, work.Public)
 		}
-		b.ReportMetric(float64(e.wal.Stats().RawBytes-before)/float64(b.N), "log-B/op")
+		b.ReportMetric(float64(e.journal.Stats().RawBytes-before)/float64(b.N), "log-B/op")
 		b.ReportMetric(float64(heapBytes()-heap)/float64(b.N), "heap-B/op")
 	})
 }

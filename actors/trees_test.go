@@ -16,6 +16,7 @@ import (
 	"pws/index"
 	"pws/internal/datadir"
 	"pws/internal/id"
+	"pws/journal"
 	"pws/work"
 )
 
@@ -379,7 +380,8 @@ func begin(t *testing.T, e *Engine, in datadir.Entry, events ...work.Event) {
 		in.Events = append(in.Events, datadir.Event{Kind: uint16(work.KindOf(event)), Data: data})
 	}
 	done := make(chan error, 1)
-	if _, err := e.wal.Append(in.Encode(), outcome(done)); err != nil {
+	entry := journal.Entry{Payload: in.Encode()}
+	if err := e.journal.Append(e.leading(), entry, outcome(done)); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-done; err != nil {
@@ -387,7 +389,7 @@ func begin(t *testing.T, e *Engine, in datadir.Entry, events ...work.Event) {
 	}
 }
 
-// outcome is a wal.Committed that passes on the error.
+// outcome is a journal.Committed that passes on the error.
 type outcome chan error
 
 func (o outcome) Committed(_ uint64, err error) { o <- err }

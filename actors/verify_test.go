@@ -20,6 +20,7 @@ import (
 	"pws/identity"
 	"pws/internal/datadir"
 	"pws/internal/id"
+	"pws/journal"
 	"pws/snapshot"
 	"pws/wal"
 	"pws/work"
@@ -265,7 +266,7 @@ func newest(t *testing.T, dir, pattern string) string {
 // extent is the length of a segment of the log without reserved space.
 func extent(t *testing.T, segment string) int {
 	t.Helper()
-	size, err := wal.Extent(segment)
+	size, err := journal.Extent(segment)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +279,7 @@ func TestVerifyNamesTheDamagedFile(t *testing.T) {
 		file   string
 		marker error
 	}{
-		{"log/0*", wal.ErrCorrupt},
+		{"log/0*", journal.ErrCorrupt},
 		{"snapshot/manifest-*", snapshot.ErrCorrupt},
 		{"snapshot/sections-*", snapshot.ErrCorrupt},
 		{"blobs/manifest", blobs.ErrCorrupt},
@@ -290,7 +291,7 @@ func TestVerifyNamesTheDamagedFile(t *testing.T) {
 			dir := crashCopy(t, sound)
 			name := newest(t, dir, c.file)
 			flip(t, name, func(size int) int {
-				if c.marker == wal.ErrCorrupt {
+				if c.marker == journal.ErrCorrupt {
 					size = extent(t, name)
 				}
 				return size / 2

@@ -29,7 +29,7 @@ func (e *Engine) NewestActivity(
 // behind is how many durable entries the feed lacks.
 func (f *follower) behind() uint64 {
 	position := f.position()
-	return max(position, f.engine.wal.Durable()) - position
+	return max(position, f.engine.journal.Durable()) - position
 }
 
 // notify wakes those who wait for the projects of records.

@@ -46,6 +46,9 @@ type Call struct {
 	Target string
 	Theme  Theme
 
+	// readMark and readFault are the result of BeginRead.
+	readMark  ReadMark
+	readFault error
 	// firstAt is when the original request was answered if this one is a repeat.
 	firstAt int64
 	// leavesOut makes said leave texts out, leftOut is whether it has. textFault is the first error

@@ -11,6 +11,7 @@ type Engine interface {
 	Searches
 	Condition
 	Uploads
+	Reads
 	// Indexes returns the indexes over projects, AFTER those of the set contain all that was
 	// published. Callers only read them, and check the results in the live view.
 	Indexes(of index.Set) *index.Views

@@ -60,6 +60,12 @@ func (d *fakeEngine) Secret() []byte                       { return []byte("secr
 func (d *fakeEngine) Blob(hash work.Hash) ([]byte, error)  { return d.blobs[hash], nil }
 func (d *fakeEngine) Project(id.ID) (*work.Project, error) { return d.project, nil }
 
+// BeginRead implements api.Engine.
+func (d *fakeEngine) BeginRead() (api.ReadMark, error) { return 0, nil }
+
+// EndRead implements api.Engine: what was read is the newest.
+func (d *fakeEngine) EndRead(api.ReadMark) error { return nil }
+
 // Inbox implements api.Engine: nobody has items.
 func (d *fakeEngine) Inbox(id.ID) ([]index.InboxItem, uint64) { return nil, 0 }
 

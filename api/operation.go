@@ -309,6 +309,9 @@ func (o *Operation) NewRequest() any { return o.newRequest() }
 // Run answers one call. Body comes from NewRequest and has been decoded and checked.
 func (o *Operation) Run(c *Call, body any) (Reply, error) {
 	reply, err := o.handle(c, body)
+	if stale := o.stale(c, err); stale != nil {
+		return Reply{}, stale
+	}
 	if err != nil {
 		o.explainKind(c, body, err)
 		return reply, err

@@ -1,6 +1,8 @@
 package http
 
 import (
+	"cmp"
+
 	"pws/api"
 	"pws/internal/fault"
 	"pws/internal/id"
@@ -29,13 +31,17 @@ func (s *Server) sessionOf(h *headers, call *api.Call) (session id.ID, err error
 }
 
 // checkCaller returns the error for a caller with an invalid credential, or without one if the
-// operation requires it. Errors: AUTHENTICATION_REQUIRED, and those of sessionOf.
+// operation requires it. Errors: AUTHENTICATION_REQUIRED, STORAGE_UNAVAILABLE, and those of
+// sessionOf.
 func (x *exchange) checkCaller(denied error) error {
 	if denied == nil && x.call.Agent.IsZero() && x.route.operation.Auth == api.Bearer {
 		return fault.New(fault.AuthenticationRequired,
 			"The operation needs the header Authorization: Bearer with a session credential.")
 	}
-	return denied
+	if denied == nil {
+		return nil
+	}
+	return cmp.Or(x.call.Fresh(), denied)
 }
 
 // bearer returns the credential of an Authorization header. The case of the scheme does not

@@ -136,6 +136,7 @@ func (x *exchange) enter(found *route) {
 // limit, because a refusal by a limit comes before it. Errors: VALIDATION_FAILED, SESSION_INVALID,
 // SESSION_EXPIRED.
 func (s *Server) authenticate(x *exchange) (denied error) {
+	x.call.BeginRead()
 	if x.isPage() {
 		s.resolveCookie(x)
 		x.readTheme()

@@ -14,7 +14,7 @@ import (
 
 	"pws/internal/datadir"
 	"pws/internal/disk"
-	"pws/wal"
+	"pws/journal"
 )
 
 // Copy copies a data directory into a folder that does not exist or is empty. A server may run on
@@ -261,7 +261,7 @@ func (t *takenFiles) log(before []numbered) error {
 		}
 	}
 	for at := first; at < len(t.files); at++ {
-		if t.files[at].size, err = wal.Extent(t.files[at].path); err != nil {
+		if t.files[at].size, err = journal.Extent(t.files[at].path); err != nil {
 			return err
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"pws/index"
 	"pws/internal/datadir"
 	"pws/internal/id"
+	"pws/journal"
 	"pws/snapshot"
-	"pws/wal"
 	"pws/work"
 )
 
@@ -155,7 +155,7 @@ func (r *references) restoreAgents() {
 // of projects are kept without contents for when their project's turn comes.
 func (r *references) readTail() error {
 	dir := filepath.Join(r.dir, datadir.LogName)
-	return wal.Read(dir, r.report.Snapshot.Position+1, func(position uint64, data []byte) error {
+	return journal.Read(dir, r.report.Snapshot.Position+1, func(position uint64, data []byte) error {
 		r.report.Tail++
 		decoded, err := datadir.DecodeEntry(data)
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 	"pws/identity"
 	"pws/internal/datadir"
 	"pws/internal/id"
-	"pws/wal"
+	"pws/journal"
 )
 
 // reportAttemptsMax bounds how often a directory is read anew that a server changes meanwhile.
@@ -27,7 +27,7 @@ func Reports(dir string) (reports []*identity.Report, err error) {
 	}
 	for range reportAttemptsMax {
 		reports, err = readReports(dir)
-		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, wal.ErrOutOfRange) {
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, journal.ErrOutOfRange) {
 			break
 		}
 	}
@@ -35,7 +35,7 @@ func Reports(dir string) (reports []*identity.Report, err error) {
 }
 
 // readReports reads the newest snapshot, and the log behind it. Where the server cuts that part of
-// the log meanwhile, the error is wal.ErrOutOfRange, and a newer snapshot has what it held.
+// the log meanwhile, the error is journal.ErrOutOfRange, and a newer snapshot has what it held.
 func readReports(dir string) (reports []*identity.Report, err error) {
 	view, err := openLinked(filepath.Join(dir, datadir.SnapshotName))
 	if err != nil {
@@ -47,7 +47,8 @@ func readReports(dir string) (reports []*identity.Report, err error) {
 		return nil, err
 	}
 	r.covered, _ = view.SectionPosition(datadir.ChallengesKey)
-	if err := wal.Read(filepath.Join(dir, datadir.LogName), view.Position()+1, r.entry); err != nil {
+	log := filepath.Join(dir, datadir.LogName)
+	if err := journal.Read(log, view.Position()+1, r.entry); err != nil {
 		return nil, err
 	}
 	for report := range r.state.Reports(id.ID{}) {

@@ -14,9 +14,9 @@ import (
 	"pws/index/search"
 	"pws/internal/datadir"
 	"pws/internal/disk"
+	"pws/journal"
 	"pws/snapshot"
 	"pws/uploads"
-	"pws/wal"
 )
 
 // ErrInUse says that a server has the data directory open.
@@ -25,7 +25,7 @@ var ErrInUse = errors.New("the data directory is in use by a running server; " +
 
 // Report is what Verify has counted.
 type Report struct {
-	Log      wal.Report
+	Log      journal.Report
 	Snapshot snapshot.Report
 	Blobs    blobs.Report
 	Feed     feed.Report
@@ -237,11 +237,11 @@ func (v *verifier) missing(err error) bool {
 }
 
 func (v *verifier) checkLog() (sound bool, err error) {
-	v.report.Log, err = wal.Verify(filepath.Join(v.dir, datadir.LogName))
+	v.report.Log, err = journal.Verify(filepath.Join(v.dir, datadir.LogName))
 	if v.missing(err) {
 		return false, nil
 	}
-	if errors.Is(err, wal.ErrCorrupt) {
+	if errors.Is(err, journal.ErrCorrupt) {
 		v.damage.add(err)
 		return false, nil
 	}

@@ -11,6 +11,10 @@
 // tag is HMAC-SHA-256, cut to 16 bytes, over version, length of the binding, binding, nonce and the
 // encrypted payload. The binding names route, path parameters and filters; it is not in the text.
 // Base64 is read strictly, so that a text is either a cursor as it was issued or none.
+//
+// The version says how the payload is to be read, too, and the tag covers it. A list that orders
+// its entries in another way, such as the events of a log of several parts, needs a version of its
+// own beside this one; cursors of version 2 are read for ever.
 package cursor
 
 import (

@@ -124,6 +124,24 @@ func TestCursorsHideTheirPayloads(t *testing.T) {
 	}
 }
 
+// TestFrozenCursor reads a cursor that a client has, and refuses it under another version.
+func TestFrozenCursor(t *testing.T) {
+	const text = "AmtHAEnQ8F98zfJg3eRWl1uRUG0GVTB8Jfdjm3rchqdVkHmX4pFaaw"
+	codec := New([]byte("secret"))
+	if got, err := codec.Decode("list", text); err != nil || string(got) != "payload" {
+		t.Errorf("%q, %v", got, err)
+	}
+	raw, err := encoding.DecodeString(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for raw[0] = range byte(255) {
+		if _, err := codec.Decode("list", encoding.EncodeToString(raw)); raw[0] != 2 && !refused(err) {
+			t.Errorf("version %d: %v", raw[0], err)
+		}
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	codec := New([]byte("secret"))
 	f.Add("b", codec.Encode("b", []byte("payload")))

@@ -15,7 +15,7 @@ import (
 	"pws/client/cli"
 	"pws/identity"
 	"pws/internal/id"
-	"pws/wal"
+	"pws/journal"
 )
 
 // ReportsCommand lists the reports of abuse for the operator.
@@ -70,7 +70,7 @@ func (c *ReportsCommand) Run(out io.Writer) error {
 // handleReports refuses a data directory with a running server, which has a command of its own.
 func handleReports(dir string, reports []id.ID, log *slog.Logger) error {
 	err := actors.HandleReports(dir, reports, log)
-	if errors.Is(err, wal.ErrLocked) {
+	if errors.Is(err, journal.ErrLocked) {
 		err = fmt.Errorf("a server runs on %s: use pws admin --data %s reports handle", dir, dir)
 	}
 	return err

@@ -39,6 +39,7 @@ var mayImport = map[string][]string{
 	"internal/disk":          {},
 	"internal/disk/disktest": {"internal/disk"},
 	"wal":                    {"internal/disk"},
+	"journal":                {"wal"},
 	"snapshot":               {"internal/disk"},
 	"blobs":                  {"internal/disk"},
 	"uploads":                {"internal/disk"},
@@ -70,12 +71,12 @@ var mayImport = map[string][]string{
 	"api/docs": {"api", "api/jsonschema", "internal/fault"},
 	"actors/offline": {
 		"internal/datadir", "internal/disk", "internal/id", "work", "identity", "index",
-		"index/feed", "index/search", "wal", "snapshot", "blobs", "uploads",
+		"index/feed", "index/search", "journal", "snapshot", "blobs", "uploads",
 	},
 	"actors": {
 		"actors/offline", "internal/datadir", "internal/disk", "internal/fault", "internal/id",
-		"work", "identity", "index", "index/feed", "index/search", "index/wake", "wal", "snapshot",
-		"blobs", "uploads", "api",
+		"work", "identity", "index", "index/feed", "index/search", "index/wake", "journal",
+		"snapshot", "blobs", "uploads", "api",
 	},
 	"web":             {"api", "api/jsonschema", "internal/fault", "web/render"},
 	"web/render":      {"internal/memo"},
@@ -106,7 +107,7 @@ var banned = []struct {
 	},
 	{
 		[]string{"work", "identity", "api", "api/docs", "http", "actors", "actors/offline", "index",
-			"wal", "snapshot", "blobs", "uploads"},
+			"wal", "journal", "snapshot", "blobs", "uploads"},
 		[]string{"encoding/json", "log"},
 		"encoding/json takes duplicate keys and broken UTF-8; logs are structured",
 	},

@@ -1,0 +1,86 @@
+package actors
+
+import (
+	"pws/api"
+	"pws/internal/fault"
+	"pws/journal"
+)
+
+// Lead implements journal.Machine. Actors are made anew from the published views: all that was
+// durable BEFORE the reign is in them, and what was not is lost.
+func (e *Engine) Lead(reign journal.Reign) { e.reign.Store(uint64(reign)) }
+
+// Yield implements journal.Machine. Actors refuse all orders from now on. The journal refuses the
+// entries of those that have not noticed yet.
+func (e *Engine) Yield() { e.reign.Store(0) }
+
+// leading is the reign of this server, 0 while it does not lead.
+func (e *Engine) leading() journal.Reign { return journal.Reign(e.reign.Load()) }
+
+// resume goes on, once in a reign, with what a crash or the end of another reign has interrupted.
+// It returns the newest reign in which it has.
+func (e *Engine) resume(before journal.Reign) journal.Reign {
+	reign := e.leading()
+	if reign == 0 || reign == before {
+		return before
+	}
+	e.freeSuspended()
+	if err := e.resumeErasure(); err != nil {
+		e.log.Error("cannot erase what was purged or removed; the next start tries again",
+			"error", err)
+	}
+	return reign
+}
+
+// renew makes the actor anew from the published view when a reign has begun. It reports false while
+// this server does not lead. The reign is loaded BEFORE the view: a view that belongs to a later
+// one is of no harm, because the journal refuses the entries of this one then.
+func (a *projectActor) renew() bool {
+	reign := a.engine.leading()
+	if reign == 0 || reign == a.reign {
+		return reign != 0
+	}
+	again := a.reign != 0
+	a.reign, a.last, a.working = reign, nil, nil
+	if view := a.handle.view.Load(); view != nil {
+		a.working = view.project
+	}
+	a.keys, a.keysFirst = indexKeys(a.working)
+	if again {
+		a.engine.residents.note(a.handle, a.working)
+	}
+	return true
+}
+
+// renew is that of projectActor.
+func (a *identityActor) renew() bool {
+	reign := a.engine.leading()
+	if reign != 0 && reign != a.reign {
+		a.reign, a.last, a.working = reign, nil, a.engine.Identity()
+	}
+	return reign != 0
+}
+
+func errNotLeading() error {
+	return fault.New(fault.StorageUnavailable, "Another server accepts writes; nothing was changed.").
+		With("reason", reasonNotLeading).With("retry_after_seconds", 1)
+}
+
+// BeginRead implements api.Engine.
+func (e *Engine) BeginRead() (api.ReadMark, error) {
+	reign, err := e.journal.BeginRead()
+	if err != nil {
+		return 0, storageFault(err)
+	}
+	return api.ReadMark(reign), nil
+}
+
+// EndRead implements api.Engine.
+func (e *Engine) EndRead(mark api.ReadMark) error {
+	if e.journal.EndRead(journal.Reign(mark)) == nil {
+		return nil
+	}
+	return fault.New(fault.StorageUnavailable,
+		"Another server accepts writes now, and what was read may be old.").
+		With("reason", reasonNotLeading).With("retry_after_seconds", 1)
+}
