@@ -58,7 +58,8 @@ func TestAnswersKnowTheirSizes(t *testing.T) {
 			t.Errorf("%s: %d bytes are reserved for operations of %d", name, got, ops+message)
 		}
 	}
-	info := work.FileInfo{Path: path, Created: last, Updated: last}
+	step := work.Step{ID: last.ID, CreatedAt: last.CreatedAt, Sequence: last.Sequence}
+	info := work.FileInfo{Path: path, Created: step, Updated: step}
 	for _, content := range []string{"", strings.Repeat("\x01", 60<<10), strings.Repeat("\n", 9<<10)} {
 		one := fileReply{info: info, content: []byte(content), lines: &LineRange{}}
 		batch := &filesBatch{missing: []string{path}, truncated: []string{path}}

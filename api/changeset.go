@@ -247,23 +247,20 @@ var sourcePrefixes = map[work.Source]id.Prefix{
 	work.SourceFork: id.Changeset,
 }
 
-// changeset returns the wire form.
+// changeset returns the wire form; whole means with its operations, which it must have then.
 func (c *Call) changeset(p *work.Project, from *work.Changeset, whole bool) Changeset {
 	record := Changeset{
 		ID: from.ID.Format(id.Changeset), ProjectID: p.ID.Format(id.Project),
 		Sequence: from.Sequence, Author: c.agentRef(from.Author),
 		Message: c.said(from.Message, from.Away),
 		Source:  ChangesetSource{Type: SourceType(from.Source.String()), ID: c.sourceID(p, from)},
-		Count:   len(from.Ops),
+		Count:   from.OpCount,
 		Stats: ChangesetStats{
-			Files: len(from.Ops), AdditionsBytes: from.AddedBytes, DeletionsBytes: from.DeletedBytes,
+			Files: from.OpCount, AdditionsBytes: from.AddedBytes, DeletionsBytes: from.DeletedBytes,
 		},
 		CreatedAt: Time(from.CreatedAt), Origin: changesetOrigin(p.ChangesetOrigin(from)),
 	}
-	if parent := p.Parent(from); parent != nil {
-		text := parent.ID.Format(id.Changeset)
-		record.ParentID = &text
-	}
+	record.ParentID = idOrNil(id.Changeset, p.ParentID(from))
 	if whole {
 		operations := make([]OperationRecord, len(from.Ops))
 		for at := range from.Ops {
@@ -297,8 +294,8 @@ func (c *Call) appendChangeset(dst []byte, p *work.Project, from *work.Changeset
 	dst = append(dst, `,"sequence":`...)
 	dst = appendInt(dst, int64(from.Sequence))
 	dst = append(dst, `,"parent_changeset_id":`...)
-	if parent := p.Parent(from); parent != nil {
-		dst = appendID(dst, id.Changeset, parent.ID)
+	if parent := p.ParentID(from); !parent.IsZero() {
+		dst = appendID(dst, id.Changeset, parent)
 	} else {
 		dst = append(dst, "null"...)
 	}
@@ -323,9 +320,9 @@ func (c *Call) appendChangeset(dst []byte, p *work.Project, from *work.Changeset
 		dst = appendOperation(dst, p, from, &from.Ops[at])
 	}
 	dst = append(dst, `],"operation_count":`...)
-	dst = appendInt(dst, int64(len(from.Ops)))
+	dst = appendInt(dst, int64(from.OpCount))
 	dst = append(dst, `,"stats":{"files":`...)
-	dst = appendInt(dst, int64(len(from.Ops)))
+	dst = appendInt(dst, int64(from.OpCount))
 	dst = append(dst, `,"additions_bytes":`...)
 	dst = appendInt(dst, from.AddedBytes)
 	dst = append(dst, `,"deletions_bytes":`...)

@@ -43,13 +43,14 @@ func listChangesets(c *Call, _ *None) (Reply, error) {
 		sequence = min(sequence, binary.BigEndian.Uint32(after)-1)
 	}
 	data := ChangesetsData{Changesets: make([]Changeset, 0, min(limit, int(sequence)))}
+	var from work.Changeset
 	for ; sequence > 0; sequence-- {
 		if len(data.Changesets) == limit {
 			data.NextCursor = c.next(binary.BigEndian.AppendUint32(nil, sequence+1))
 			break
 		}
-		from := view.ChangesetNumber(sequence)
-		data.Changesets = append(data.Changesets, c.changeset(view, from, false))
+		view.ReadChangeset(sequence, &from, false)
+		data.Changesets = append(data.Changesets, c.changeset(view, &from, false))
 	}
 	return c.sound(Reply{Data: data})
 }

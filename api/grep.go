@@ -201,7 +201,7 @@ type grepping struct {
 // page searches files until the page is full or the time is over.
 func (g *grepping) page(view *work.Project, changeset *work.Changeset) (Reply, error) {
 	from := max(g.at.path, g.filter.prefix)
-	if changeset == view.Head() {
+	if changeset.Sequence == view.Head().Sequence {
 		view.Files(from, g.file)
 	} else {
 		view.FilesAt(changeset, from, g.file)

@@ -68,6 +68,6 @@ func daysOf(p *work.Project, now int64) []DayCount {
 // changesetsBefore counts the changesets that were published before a time.
 func changesetsBefore(p *work.Project, millis int64) int {
 	return sort.Search(p.ChangesetsCount(), func(nth int) bool {
-		return p.ChangesetNumber(uint32(nth+1)).CreatedAt >= millis
+		return p.Step(uint32(nth+1)).CreatedAt >= millis
 	})
 }

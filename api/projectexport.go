@@ -186,9 +186,10 @@ func (e *export) content(content []byte) {
 }
 
 func (e *export) history() {
+	var changeset work.Changeset
 	for nth := range e.view.ChangesetsCount() {
-		changeset := e.view.ChangesetNumber(uint32(nth + 1))
-		record := e.call.changeset(e.view, changeset, true)
+		e.view.ReadChangeset(uint32(nth+1), &changeset, true)
+		record := e.call.changeset(e.view, &changeset, true)
 		e.fail(e.call.textFault)
 		if !e.add(record) {
 			return
@@ -326,8 +327,9 @@ func (e *export) blobs() {
 		return true
 	})
 	var past []work.Hash
+	var changeset work.Changeset
 	for nth := range e.view.ChangesetsCount() {
-		changeset := e.view.ChangesetNumber(uint32(nth + 1))
+		e.view.ReadChangeset(uint32(nth+1), &changeset, true)
 		for at := range changeset.Ops {
 			op := &changeset.Ops[at]
 			if op.Action != work.Delete && !live[op.Blob] {

@@ -48,8 +48,10 @@ func (f *fileChoice) take(path string) bool {
 // touched takes the paths of the listed changes, the newest first.
 func (f *fileChoice) touched(after, to int) {
 	looked := 0
+	var changeset work.Changeset
 	for sequence := to; sequence > after; sequence-- {
-		ops := f.project.ChangesetNumber(uint32(sequence)).Ops
+		f.project.ReadChangeset(uint32(sequence), &changeset, true)
+		ops := changeset.Ops
 		for at := range ops {
 			if looked++; looked > operationsSeenMax {
 				f.more = true

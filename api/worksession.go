@@ -95,8 +95,7 @@ func (c *Call) workSession(p *work.Project, from *work.WorkSession, now int64) W
 		Summary: from.Summary, HandoffID: idOrNil(id.Handoff, from.Handoff),
 	}
 	for _, sequence := range newest(from.Changesets) {
-		changeset := p.ChangesetNumber(sequence)
-		record.ChangesetIDs = append(record.ChangesetIDs, changeset.ID.Format(id.Changeset))
+		record.ChangesetIDs = append(record.ChangesetIDs, p.Step(sequence).ID.Format(id.Changeset))
 	}
 	return record
 }

@@ -174,10 +174,8 @@ func workspaceFile(from work.WorkspaceFile) WorkspaceFile {
 	if from.Language != "" {
 		record.Language = &from.Language
 	}
-	if from.Created != nil {
-		record.Created = idOrNil(id.Changeset, from.Created.ID)
-	}
-	if from.Updated != nil {
+	record.Created = idOrNil(id.Changeset, from.Created.ID)
+	if from.Updated.Sequence > 0 {
 		record.Updated = idOrNil(id.Changeset, from.Updated.ID)
 		record.UpdatedAt = Time(from.Updated.CreatedAt)
 	}

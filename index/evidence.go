@@ -16,9 +16,10 @@ import (
 // only while the project is PUBLIC.
 func EvidenceOf(p *work.Project) []Evidence {
 	found := tallies{}
+	var c work.Changeset
 	for n := range p.ChangesetsCount() {
-		c := p.ChangesetNumber(uint32(n + 1))
-		found.add(c.Author, publishedTraits(p, c), c.CreatedAt)
+		p.ReadChangeset(uint32(n+1), &c, true)
+		found.add(c.Author, publishedTraits(p, &c), c.CreatedAt)
 	}
 	found.addTasks(p)
 	found.addAttested(p)

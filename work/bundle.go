@@ -168,7 +168,7 @@ func (p *Project) restoreImported(head *headRecord, chunk func(Chunk) ([]byte, e
 	if err := readChunk(chunk, Chunk{BundleChunk, 0}, p.bundled); err != nil {
 		return err
 	}
-	if len(p.bundled.Changesets) > len(p.changesets) ||
+	if len(p.bundled.Changesets) > p.history.len() ||
 		len(p.bundled.Handoffs) > len(p.handoffs) ||
 		len(p.bundled.Tasks) > p.tasks().len() || len(p.bundled.Artifacts) > p.artifacts.len() ||
 		len(p.bundled.Verifications) > p.verifications.len() ||

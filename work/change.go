@@ -21,7 +21,9 @@ func (p *Project) Changes(base, to *Changeset) []Change {
 		first = base.Sequence
 	}
 	c := comparison{project: p, base: base, to: to, origins: map[string]string{}}
-	for _, changeset := range p.changesets[first:max(first, to.Sequence)] {
+	var changeset Changeset
+	for sequence := first + 1; sequence <= to.Sequence; sequence++ {
+		p.history.read(sequence, &changeset, true)
 		for at := range changeset.Ops {
 			c.follow(&changeset.Ops[at])
 		}

@@ -58,15 +58,16 @@ func ParseSource(name string) Source { return Source(max(0, slices.Index(sourceN
 
 // Op is one operation of a published changeset.
 type Op struct {
-	// Path is the path of the content after the operation, or the deleted path. It is shared with
-	// the File.
+	// Path is the path of the content after the operation, or the deleted path.
 	Path *string
 	// From is the previous path of a RENAME, else nil.
 	From *string
 	// Blob, Size and Type describe the content after the operation; zero for DELETE.
-	Blob   Hash
-	Type   unique.Handle[string]
-	Size   uint32
+	Blob Hash
+	Type unique.Handle[string]
+	Size uint32
+	// at is where the history has the operation, which names it within its changeset.
+	at     uint32
 	Action Action
 }
 
@@ -79,7 +80,9 @@ type Changeset struct {
 	Away    *Away
 	// SourceID is the ID of the published record, zero if the source has none.
 	SourceID id.ID
-	Ops      []Op
+	// Ops are the operations, OpCount is their number. See ReadChangeset.
+	Ops     []Op
+	OpCount int
 	// AddedBytes and DeletedBytes are the sizes of the contents that were added and removed.
 	AddedBytes   int64
 	DeletedBytes int64
@@ -90,48 +93,8 @@ type Changeset struct {
 	// files is the number of files after the changeset.
 	files  uint32
 	Source Source
-}
-
-// Head returns the newest changeset.
-func (p *Project) Head() *Changeset {
-	if p.summary != nil {
-		return p.summary.head
-	}
-	return p.changesets[len(p.changesets)-1]
-}
-
-// ChangesetsCount returns the length of the history.
-func (p *Project) ChangesetsCount() int {
-	if p.summary != nil {
-		return p.summary.Changesets
-	}
-	return len(p.changesets)
-}
-
-// ChangesetNumber returns the changeset with a sequence between 1 and ChangesetsCount.
-func (p *Project) ChangesetNumber(sequence uint32) *Changeset { return p.changesets[sequence-1] }
-
-// Changeset finds a changeset by ID; IDs are in the order of the history.
-func (p *Project) Changeset(wanted id.ID) (*Changeset, bool) {
-	// The answer to a write asks for the newest one.
-	if last := len(p.changesets) - 1; last >= 0 && p.changesets[last].ID == wanted {
-		return p.changesets[last], true
-	}
-	at, found := slices.BinarySearchFunc(p.changesets, wanted, func(c *Changeset, i id.ID) int {
-		return c.ID.Compare(i)
-	})
-	if !found {
-		return nil, false
-	}
-	return p.changesets[at], true
-}
-
-// Parent returns the previous changeset, nil for the first.
-func (p *Project) Parent(c *Changeset) *Changeset {
-	if c.Sequence == 1 {
-		return nil
-	}
-	return p.changesets[c.Sequence-2]
+	// ofTree means that the operations are those of a fork's tree.
+	ofTree bool
 }
 
 // nextChangesetID returns an ID for a new changeset, above all IDs of the history.
@@ -144,36 +107,6 @@ func above(last, candidate id.ID) id.ID {
 		return last.Next()
 	}
 	return candidate
-}
-
-// Before returns the content that an operation replaced: at its path, or at the previous path of a
-// RENAME. It returns false if there was no file.
-func (p *Project) Before(c *Changeset, op *Op) (*Op, bool) {
-	if op.Action == Create {
-		return nil, false
-	}
-	from := op.Path
-	if op.From != nil {
-		from = op.From
-	}
-	f, ok := p.live.Get(*from)
-	if !ok {
-		if f, ok = p.gone.Get(*from); !ok {
-			return nil, false
-		}
-	}
-	at, _ := slices.BinarySearchFunc(f.versions, c.Sequence, func(v version, s uint32) int {
-		return int(v.sequence) - int(s)
-	})
-	for ; at < len(f.versions) && f.versions[at].sequence == c.Sequence; at++ {
-		if f.versions[at].op == op {
-			break
-		}
-	}
-	if at == 0 || !f.versions[at-1].op.leaves(*from) {
-		return nil, false
-	}
-	return f.versions[at-1].op, true
 }
 
 // Operation is one requested operation of a changeset.
@@ -244,7 +177,7 @@ func (p *Project) requireBase(base id.ID) error {
 	if head.ID == base {
 		return nil
 	}
-	since, known := p.Changeset(base)
+	since, known := p.history.find(base)
 	if !known {
 		return errChangesetNotFound()
 	}
@@ -264,7 +197,7 @@ const changedOpsSeenMax = 20_000
 
 // changedSince returns the paths that the next changedOpsSeenMax operations after a changeset
 // changed, both ends of renames, each once, in the order of the history, at most ChangedPathsMax.
-func (p *Project) changedSince(since *Changeset) []string {
+func (p *Project) changedSince(since uint32) []string {
 	paths := []string{}
 	seen := map[string]bool{}
 	// The number of paths that ever existed is an upper bound.
@@ -276,7 +209,9 @@ func (p *Project) changedSince(since *Changeset) []string {
 		}
 	}
 	seenOps := 0
-	for _, changeset := range p.changesets[since.Sequence:] {
+	var changeset Changeset
+	for sequence := since + 1; int(sequence) <= p.history.len(); sequence++ {
+		p.history.read(sequence, &changeset, true)
 		for at := range changeset.Ops {
 			if seenOps++; len(paths) >= most || seenOps > changedOpsSeenMax {
 				return paths[:min(len(paths), most)]
@@ -309,7 +244,9 @@ func (o *overlay) get(path string) *fileState {
 		return left
 	}
 	if f, ok := o.project.live.Get(path); ok {
-		op := f.last().op
+		var op Op
+		p := o.project
+		p.history.operation(f.last(), &op)
 		return &fileState{blob: op.Blob, size: int(op.Size), contentType: op.Type.Value()}
 	}
 	return nil
@@ -518,7 +455,7 @@ func (e *ChangesetPublished) apply(p *Project, at Moment) {
 		author = e.Author
 	}
 	p.publish(e, author, at.Now)
-	sequence := uint32(len(p.changesets))
+	sequence := uint32(p.history.len())
 	if author == at.Agent {
 		p.touch(at, sequence, id.ID{})
 	} else {
@@ -528,62 +465,75 @@ func (e *ChangesetPublished) apply(p *Project, at Moment) {
 
 // publish appends a changeset to the history and applies its operations to the trees.
 func (p *Project) publish(e *ChangesetPublished, author id.ID, now int64) {
-	changeset := &Changeset{
+	next := new(changesetOfOne)
+	next.Ops = next.one[:0]
+	p.append(&next.Changeset, e, author, now)
+}
+
+// append is publish; it uses the memory of a changeset, which becomes the newest one.
+func (p *Project) append(c *Changeset, e *ChangesetPublished, author id.ID, now int64) {
+	*c = Changeset{
 		ID: e.ID, Author: author, Message: e.Message, Away: e.Away, CreatedAt: now,
-		Source: e.Source, SourceID: e.SourceID,
-		Sequence: uint32(len(p.changesets) + 1),
+		Source: e.Source, SourceID: e.SourceID, Ops: c.room(), OpCount: len(e.Ops),
+		Sequence: uint32(p.history.len() + 1),
 	}
-	if len(e.Ops) > 0 {
-		changeset.Ops = make([]Op, len(e.Ops))
-	}
-	p.changesets = append(p.changesets, changeset)
 	p.countAuthor(author)
 	paths := p.live.Len() + p.gone.Len()
-	defer func() {
-		changeset.files = uint32(p.live.Len())
-		p.countHistory(changeset, paths)
-	}()
-	if p.saved.Fork != nil && changeset.Sequence == 1 {
-		p.saved.Fork.tree.plant(p, changeset)
-		return
-	}
-	for at := range e.Ops {
-		record, op := &e.Ops[at], &changeset.Ops[at]
-		op.Action, op.Blob, op.Size = record.Action, record.Blob, uint32(record.Size)
-		op.Type = unique.Make(record.Type)
-		op.Path = p.sharePath(record.Path)
-		source := op.Path
-		if record.Action == Rename {
-			op.From = p.sharePath(record.From)
-			source = op.From
+	if p.saved.Fork != nil && c.Sequence == 1 {
+		p.saved.Fork.tree.plant(p, c)
+	} else {
+		p.history.begin(c)
+		c.Ops = slices.Grow(c.Ops, len(e.Ops))[:len(e.Ops)]
+		for at := range e.Ops {
+			p.operate(c, &e.Ops[at], &c.Ops[at])
 		}
-		p.countBytes(changeset, op, source)
-		if op.From != nil && *op.From != *op.Path {
-			p.write(op.From, changeset.Sequence, op)
-		}
-		p.write(op.Path, changeset.Sequence, op)
 	}
+	c.files = uint32(p.live.Len())
+	p.history.end(c)
+	p.countHistory(c, paths)
+}
+
+// operate applies one operation of a new changeset, of which op is the decoded form.
+func (p *Project) operate(c *Changeset, record *OpRecord, op *Op) {
+	*op = Op{
+		Action: record.Action, Blob: record.Blob, Size: uint32(record.Size),
+		Type: unique.Make(record.Type),
+	}
+	path, from := p.pathIndex(record.Path), uint32(0)
+	if record.Action == Rename {
+		from = p.pathIndex(record.From)
+		op.From = p.history.names.path(from)
+	}
+	op.Path = p.history.names.path(path)
+	source := op.Path
+	if op.From != nil {
+		source = op.From
+	}
+	p.countBytes(c, op, *source)
+	p.history.add(op, path, from)
+	if op.From != nil && *op.From != *op.Path {
+		p.write(*op.From, from, c.Sequence, op, true)
+	}
+	p.write(*op.Path, path, c.Sequence, op, op.Action == Delete)
 }
 
 // countBytes adds the bytes that an operation adds and removes; moving a content does neither.
-func (p *Project) countBytes(changeset *Changeset, op *Op, source *string) {
-	before, existed := p.live.Get(*source)
-	if existed && op.Action == Rename && before.last().op.Blob == op.Blob {
-		return
+func (p *Project) countBytes(c *Changeset, op *Op, source string) {
+	if f, existed := p.live.Get(source); existed {
+		var before Op
+		p.history.operation(f.last(), &before)
+		if op.Action == Rename && before.Blob == op.Blob {
+			return
+		}
+		c.DeletedBytes += int64(before.Size)
 	}
-	if existed {
-		changeset.DeletedBytes += int64(before.last().op.Size)
-	}
-	changeset.AddedBytes += int64(op.Size)
+	c.AddedBytes += int64(op.Size)
 }
 
-// sharePath returns the single copy of a path that all its operations point to.
-func (p *Project) sharePath(path string) *string {
-	if f, ok := p.live.Get(path); ok {
-		return f.Path
+// pathIndex returns the index of a path in the names of the history.
+func (p *Project) pathIndex(path string) uint32 {
+	if f := p.everAt(path); f != nil {
+		return f.path
 	}
-	if f, ok := p.gone.Get(path); ok {
-		return f.Path
-	}
-	return &path
+	return p.history.addPath(path)
 }

@@ -24,6 +24,10 @@
 // changeset is therefore read by a walk over all paths with a binary search in each; nothing is
 // replayed. Changeset IDs increase within a project, so the history serves as its own index.
 //
+// In memory the history is bytes without pointers (history): a changeset is decoded when it is
+// read, and only the newest one is kept decoded. ReadChangeset decodes into memory that a list uses
+// again for each changeset.
+//
 // A snapshot saves a project as a head and chunks. The history has chunks of 512 changesets; a full
 // chunk is written once. Lists of records have chunks of 128 records; a chunk is written again when
 // one of its records has changed.

@@ -19,6 +19,7 @@ var notSaved = map[string]string{
 	"Tree.manifest":         "stored as contents",
 	"AuthorCount.Inherited": "added up when authors are read",
 	"Project.queuesShared":  "whether another state shares the tree",
+	"history.namesShared":   "whether another state shares the names",
 	"treeSet.shared":        "whether another state shares the tree",
 	"comments.shared":       "whether another state shares the tree",
 	"watchers.shared":       "whether another state shares the tree",
@@ -56,6 +57,11 @@ func fieldWorlds(t *testing.T) map[string]*world {
 	}
 	imported.must(t, &work.ImportArtifact{Source: offer})
 	worlds["imported"] = imported
+	renamed := newWorld()
+	renamed.create(t)
+	renamed.put(t, "a", "a")
+	renamed.publish(t, work.Operation{Action: work.Rename, Path: "a", NewPath: "b"})
+	worlds["renamed"] = renamed
 	described := newWorld()
 	described.create(t)
 	text := "what it is for"

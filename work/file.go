@@ -15,14 +15,15 @@ import (
 // File is one path with all its versions. A File is copied when it changes. The versions of an
 // older copy stay unchanged, because a newer copy only appends.
 type File struct {
-	// Path is shared by all operations on it.
-	Path     *string
 	versions []version
 	// language is "" if unknown.
 	language string
+	// path is the index of the path in the names of the history.
+	path uint32
 }
 
-// version is the result of one operation at a path: a content, or no file.
+// version is the result of one operation at a path: a content, or no file. The history has the
+// operation.
 type version struct {
 	// sequence is the sequence of the changeset; several versions of one changeset are in order.
 	sequence uint32
@@ -30,18 +31,34 @@ type version struct {
 	created uint32
 	// tag is a part of the hash of the content, so that a search reads few operations.
 	tag uint32
-	op  *Op
+	// at is the place of the operation in its changeset, with versionGone if there is no file after
+	// it.
+	at uint32
 }
+
+const versionGone = 1 << 31
 
 // newVersion is the version of a file that a changeset creates.
-func newVersion(sequence uint32, op *Op) version {
-	return version{sequence: sequence, created: sequence, tag: tagOf(&op.Blob), op: op}
+func newVersion(sequence uint32, op *Op, gone bool) version {
+	v := version{sequence: sequence, created: sequence, tag: tagOf(&op.Blob), at: op.at}
+	if gone {
+		v.at |= versionGone
+	}
+	return v
 }
 
-func tagOf(content *Hash) uint32 { return binary.LittleEndian.Uint32(content[:]) }
+// same reports whether two versions have the same operation. Their paths may differ.
+func (v *version) same(other version) bool {
+	return v.sequence == other.sequence && v.place() == other.place()
+}
 
-// leaves reports whether there is a file at that path after the operation.
-func (o *Op) leaves(path string) bool { return o.Action != Delete && *o.Path == path }
+// gone reports whether there is no file at the path after the operation.
+func (v *version) gone() bool { return v.at&versionGone != 0 }
+
+// place returns the place of the operation in its changeset.
+func (v *version) place() uint32 { return v.at &^ versionGone }
+
+func tagOf(content *Hash) uint32 { return binary.LittleEndian.Uint32(content[:]) }
 
 // last returns the newest version.
 func (f *File) last() version { return f.versions[len(f.versions)-1] }
@@ -49,7 +66,7 @@ func (f *File) last() version { return f.versions[len(f.versions)-1] }
 // at returns the version after a changeset, false if there was no file.
 func (f *File) at(sequence uint32) (version, bool) {
 	behind := f.behind(sequence)
-	if behind == 0 || !f.versions[behind-1].op.leaves(*f.Path) {
+	if behind == 0 || f.versions[behind-1].gone() {
 		return version{}, false
 	}
 	return f.versions[behind-1], true
@@ -63,20 +80,34 @@ type FileInfo struct {
 	ContentType string
 	Language    string
 	// Created and Updated are the changesets that created and last changed it.
-	Created *Changeset
-	Updated *Changeset
+	Created Step
+	Updated Step
+}
+
+// Step identifies a changeset.
+type Step struct {
+	ID id.ID
+	// CreatedAt is Unix milliseconds.
+	CreatedAt int64
+	// Sequence counts from 1 in each project; zero means that there is none.
+	Sequence uint32
 }
 
 func (p *Project) info(f *File, v version) FileInfo {
-	return FileInfo{
-		Path:        *f.Path,
-		Blob:        v.op.Blob,
-		Size:        int(v.op.Size),
-		ContentType: v.op.Type.Value(),
+	var op Op
+	p.history.operation(v, &op)
+	info := FileInfo{
+		Path:        *p.history.names.path(f.path),
+		Blob:        op.Blob,
+		Size:        int(op.Size),
+		ContentType: op.Type.Value(),
 		Language:    f.language,
-		Created:     p.changesets[v.created-1],
-		Updated:     p.changesets[v.sequence-1],
+		Updated:     p.history.step(v.sequence),
 	}
+	if info.Created = info.Updated; v.created != v.sequence {
+		info.Created = p.history.step(v.created)
+	}
+	return info
 }
 
 // File returns the live file at a path.
@@ -132,12 +163,15 @@ func (p *Project) versionsAt(
 	more, moreGone := live.Seek(from), gone.Seek(from)
 	for more || moreGone {
 		var f *File
+		var path string
 		if more && (!moreGone || live.Key() < gone.Key()) {
-			f, more = live.Value(), live.Next()
+			path, f = live.Key(), live.Value()
+			more = live.Next()
 		} else {
-			f, moreGone = gone.Value(), gone.Next()
+			path, f = gone.Key(), gone.Value()
+			moreGone = gone.Next()
 		}
-		if !strings.HasPrefix(*f.Path, prefix) {
+		if !strings.HasPrefix(path, prefix) {
 			return
 		}
 		if v, existed := f.at(at.Sequence); existed && !yield(f, v) {
@@ -310,30 +344,33 @@ func LanguageOf(file string) string { return path.LanguageOf(file) }
 // IsLanguage reports whether a word is the lower-case name of a language that LanguageOf knows.
 func IsLanguage(word string) bool { return path.IsLanguage(word) }
 
-// write stores a version at a path and updates the trees, the size and the languages.
-func (p *Project) write(at *string, sequence uint32, op *Op) {
-	v := newVersion(sequence, op)
-	next := &File{Path: at}
-	old, existed := p.live.Get(*at)
+// write stores a version at a path, which has an index in the names, and updates the trees, the
+// size and the languages. The file is gone after a deletion, and at the previous path of a rename.
+func (p *Project) write(at string, index, sequence uint32, op *Op, gone bool) {
+	v := newVersion(sequence, op, gone)
+	next := &File{path: index}
+	old, existed := p.live.Get(at)
 	if existed {
 		v.created = old.last().created
-		p.saved.Bytes -= int64(old.last().op.Size)
-	} else if old, _ = p.gone.Get(*at); old != nil {
-		p.gone.Delete(*at)
+		var before Op
+		p.history.operation(old.last(), &before)
+		p.saved.Bytes -= int64(before.Size)
+	} else if old, _ = p.gone.Get(at); old != nil {
+		p.gone.Delete(at)
 	}
 	if old != nil {
-		next.versions, next.language = append(old.versions, v), old.language
+		next.versions, next.language = appended(old.versions, v), old.language
 	} else {
-		next.versions, next.language = []version{v}, path.LanguageOf(*at)
+		next.versions, next.language = []version{v}, path.LanguageOf(at)
 	}
-	if !op.leaves(*at) {
-		p.live.Delete(*at)
-		p.gone.Set(*at, next)
+	if gone {
+		p.live.Delete(at)
+		p.gone.Set(at, next)
 		p.countLanguage(next.language, existed, -1)
 		return
 	}
 	p.saved.Bytes += int64(op.Size)
-	p.live.Set(*at, next)
+	p.live.Set(at, next)
 	p.countLanguage(next.language, !existed, +1)
 }
 

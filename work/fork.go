@@ -136,7 +136,7 @@ func (e *ProjectForked) GiveTree(t *Tree) { e.Tree = t }
 
 func (e *ProjectForked) apply(p *Project, at Moment) {
 	if tree := e.Tree; tree == nil || tree.root != e.Root || tree.FilesCount() != e.Files ||
-		tree.bytes != e.Bytes || len(p.changesets) > 0 {
+		tree.bytes != e.Bytes || p.history.len() > 0 {
 		panic("a fork without its tree, or in a project that has changesets")
 	}
 	p.saved.Fork = &Fork{

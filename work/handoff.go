@@ -244,12 +244,12 @@ func decideHandoff(
 		ID: stamp.ID(nth), Continuation: *body, WorkSession: p.sessionOf(stamp),
 		Changeset: p.Head().ID,
 	}
-	since := p.changesets[0]
+	since := uint32(1)
 	if last := p.lastHandoff(); last != nil {
 		created.ID = above(last.ID, created.ID)
 	}
 	if latest := p.LatestHandoff(); latest != nil {
-		if known, ok := p.Changeset(latest.Changeset); ok {
+		if known, ok := p.history.find(latest.Changeset); ok {
 			since = known
 		}
 	}

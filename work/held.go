@@ -39,7 +39,11 @@ func (p *Project) hadAt(path string, content Hash) bool {
 	}
 	tag := tagOf(&content)
 	for _, one := range f.versions[max(0, len(f.versions)-heldVersionsMax):] {
-		if one.tag == tag && one.op.leaves(path) && one.op.Blob == content {
+		if one.tag != tag || one.gone() {
+			continue
+		}
+		var op Op
+		if p.history.operation(one, &op); op.Blob == content {
 			return true
 		}
 	}

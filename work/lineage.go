@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"slices"
 
 	"pws/internal/id"
@@ -119,7 +120,7 @@ func (p *Project) OriginsAt(at *Changeset) []FileOrigin {
 		return true
 	})
 	if p.bundled != nil {
-		p.owedForBundled(p.changesets[0], &p.bundled.Project, &o)
+		p.owedForBundled(p.ChangesetNumber(1), &p.bundled.Project, &o)
 	}
 	return o.origins
 }
@@ -134,11 +135,14 @@ func (p *Project) lineage(file *FileInfo, most int, visit func(step *Changeset))
 		return false
 	}
 	nth := f.behind(file.Updated.Sequence) - 1
+	var op Op
+	var step Changeset
 	for count := 0; nth >= 0; count++ {
 		v := f.versions[nth]
 		nth--
-		if !v.op.leaves(*f.Path) {
-			if v.op.Action == Delete {
+		p.history.operation(v, &op)
+		if v.gone() {
+			if op.Action == Delete {
 				continue
 			}
 			return false
@@ -146,14 +150,15 @@ func (p *Project) lineage(file *FileInfo, most int, visit func(step *Changeset))
 		if count > 0 && count >= most {
 			return true
 		}
-		visit(p.changesets[v.sequence-1])
-		if v.op.Action == Rename && v.op.From != nil && *v.op.From != *f.Path {
-			f = p.everAt(*v.op.From)
+		p.history.read(v.sequence, &step, false)
+		visit(&step)
+		if op.Action == Rename && op.From != nil && *op.From != *op.Path {
+			f = p.everAt(*op.From)
 			if f == nil {
 				return false
 			}
 			nth = f.behind(v.sequence) - 1
-			for nth >= 0 && f.versions[nth].op != v.op {
+			for nth >= 0 && !f.versions[nth].same(v) {
 				nth--
 			}
 			nth--
@@ -169,6 +174,14 @@ func (p *Project) everAt(path string) *File {
 	}
 	f, _ := p.gone.Get(path)
 	return f
+}
+
+// before returns the number of versions of a file before a changeset.
+func (f *File) before(sequence uint32) int {
+	before, _ := slices.BinarySearchFunc(f.versions, sequence, func(v version, s uint32) int {
+		return cmp.Compare(v.sequence, s)
+	})
+	return before
 }
 
 // behind returns the number of versions of a file up to a changeset.

@@ -69,7 +69,9 @@ func (p *Project) LongTexts(yield func(kind id.Prefix, record id.ID, text Away) 
 			return
 		}
 	}
-	for _, changeset := range p.changesets {
+	var changeset Changeset
+	for sequence := range p.history.len() {
+		p.history.read(uint32(sequence+1), &changeset, false)
 		if !add(id.Changeset, changeset.ID, changeset.Away) {
 			return
 		}

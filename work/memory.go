@@ -3,10 +3,11 @@ package work
 // The sizes of parts of a project in memory, in bytes, with their places in trees and lists.
 // TestMemoryBytes compares them with the heap.
 const (
-	projectMemory   = 6 << 10
-	changesetMemory = 150
-	operationMemory = 130
-	pathMemory      = 170
+	projectMemory = 6 << 10
+	// changesetMemory and operationMemory are what they take beside the record of the changeset.
+	changesetMemory = 10
+	operationMemory = 24
+	pathMemory      = 190
 	// treeFileMemory is the part of a file of a fork's tree that counts for each fork: forks of equal
 	// trees share them.
 	treeFileMemory  = 40
@@ -21,7 +22,6 @@ const (
 	originMemory    = 110
 	workspaceMemory = 280
 	stateMemory     = 360
-	awayMemory      = 64
 )
 
 // MemoryBytes estimates how much memory the project takes. It costs no walk over the project.
@@ -51,10 +51,8 @@ func (p *Project) MemoryBytes() int64 {
 // countHistory adds what a changeset takes, AFTER its operations are applied. paths is how many
 // paths the project knew BEFORE.
 func (p *Project) countHistory(c *Changeset, paths int) {
-	p.historyBytes += changesetMemory + int64(len(c.Message))
-	if c.Away != nil {
-		p.historyBytes += awayMemory
-	}
+	_, size := p.history.record(c.Sequence)
+	p.historyBytes += changesetMemory + int64(size)
 	if c.Sequence == 1 && p.saved.Fork != nil {
 		p.historyBytes += int64(len(c.Ops)) * treeFileMemory
 		return

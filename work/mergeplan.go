@@ -45,12 +45,21 @@ func (m *MergePlan) fits(p *Project, w *Workspace) bool {
 	if !m.of(w) {
 		return false
 	}
-	planned, known := p.Changeset(m.head)
-	return known && !slices.ContainsFunc(p.changesets[planned.Sequence:], func(c *Changeset) bool {
-		return slices.ContainsFunc(c.Ops, func(op Op) bool {
-			return m.concerns(*op.Path) || op.From != nil && m.concerns(*op.From)
-		})
-	})
+	planned, known := p.history.find(m.head)
+	if !known {
+		return false
+	}
+	var changeset Changeset
+	for sequence := planned + 1; int(sequence) <= p.history.len(); sequence++ {
+		p.history.read(sequence, &changeset, true)
+		for at := range changeset.Ops {
+			op := &changeset.Ops[at]
+			if m.concerns(*op.Path) || op.From != nil && m.concerns(*op.From) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // of reports whether the plan was made for this revision of the workspace.

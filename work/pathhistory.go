@@ -1,8 +1,6 @@
 package work
 
 import (
-	"slices"
-
 	"github.com/tidwall/btree"
 )
 
@@ -18,21 +16,25 @@ type HistoryPlace struct {
 
 // PathHistory yields the changesets with operations on a path, newest first. From a RENAME to the
 // path on, it continues with the path before. It begins at a place, which has just a path at first,
-// and yields each changeset once, with the place behind it. A page takes time in proportion to the
-// operations on the path in its changesets.
+// and yields each changeset once, without its operations, with the place behind it. The changeset
+// is valid during the call. A page takes time in proportion to the operations on the path in its
+// changesets.
 func (p *Project) PathHistory(
 	from HistoryPlace, yield func(c *Changeset, behind HistoryPlace) bool,
 ) {
 	at := from
 	versions := p.versionsOf(at.Path)
+	var op Op
+	var changeset Changeset
 	if at.Last > 0 {
 		versions = versions[:min(at.Operations, len(versions))]
 	}
 	for len(versions) > 0 {
 		v := versions[len(versions)-1]
 		versions = versions[:len(versions)-1]
-		if v.op.Action == Rename && *v.op.Path == at.Path && v.op.From != nil {
-			at.Path = *v.op.From
+		p.history.operation(v, &op)
+		if op.Action == Rename && *op.Path == at.Path && op.From != nil {
+			at.Path = *op.From
 			versions = beforeOperation(p.versionsOf(at.Path), v)
 		}
 		at.Operations = len(versions)
@@ -40,7 +42,8 @@ func (p *Project) PathHistory(
 			continue
 		}
 		at.Last = v.sequence
-		if !yield(p.changesets[v.sequence-1], at) {
+		p.history.read(v.sequence, &changeset, false)
+		if !yield(&changeset, at) {
 			return
 		}
 	}
@@ -58,11 +61,10 @@ func (p *Project) versionsOf(path string) []version {
 
 // beforeOperation returns the versions before an operation that moved the file away.
 func beforeOperation(versions []version, moved version) []version {
-	end, _ := slices.BinarySearchFunc(versions, moved.sequence, func(v version, s uint32) int {
-		return int(v.sequence) - int(s)
-	})
+	f := File{versions: versions}
+	end := f.before(moved.sequence)
 	for at := end; at < len(versions) && versions[at].sequence == moved.sequence; at++ {
-		if versions[at].op == moved.op {
+		if versions[at].same(moved) {
 			return versions[:at]
 		}
 	}

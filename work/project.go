@@ -146,9 +146,9 @@ type Project struct {
 	Record
 	saved savedFields
 
-	// changesets are in order; IDs increase. historyBytes is about what they and the files take in
-	// memory.
-	changesets   []*Changeset
+	// history holds the changesets; their IDs increase. historyBytes is about what they and the files
+	// take in memory.
+	history      history
 	historyBytes int64
 	// live holds the files that exist, gone the deleted or renamed ones.
 	live btree.Map[string, *File]
@@ -203,7 +203,7 @@ type Project struct {
 	// bundled is nil unless the project was imported from a bundle.
 	bundled *Imported
 
-	// summary replaces changesets, live and gone if only the data for listings was read; see
+	// summary replaces history, live and gone if only the data for listings was read; see
 	// Partial.
 	summary *summary
 }
@@ -220,6 +220,7 @@ func (p *Project) Clone() *Project {
 	next.live = *p.live.Copy()
 	next.gone = *p.gone.Copy()
 	next.queuesShared = true
+	next.history.namesShared = true
 	next.verifications.about.shared = true
 	next.authors.shared = true
 	next.usages.shared = true
@@ -248,7 +249,7 @@ func (p *Project) Apply(event Event, at Moment) {
 func (p *Project) Has(kind id.Prefix, wanted id.ID) (has bool) {
 	switch kind {
 	case id.Changeset:
-		_, has = p.Changeset(wanted)
+		has = p.HasChangeset(wanted)
 	case id.Task:
 		_, has = p.task(wanted)
 	case id.WorkSession:
@@ -273,10 +274,10 @@ func (p *Project) Has(kind id.Prefix, wanted id.ID) (has bool) {
 
 // Creator returns the agent that created the project. It never changes; the owner may.
 func (p *Project) Creator() id.ID {
-	if len(p.changesets) == 0 {
+	if p.history.len() == 0 {
 		return p.Owner
 	}
-	return p.changesets[0].Author
+	return p.history.author(1)
 }
 
 // Languages returns the languages of the live files, the most frequent first.

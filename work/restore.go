@@ -67,7 +67,7 @@ func Restore(
 			return nil, err
 		}
 	}
-	p.changesets = make([]*Changeset, 0, min(record.Changesets, changesetsAheadMax))
+	p.history.places = make([]uint32, 0, min(record.Changesets, changesetsAheadMax))
 	for n := range (record.Changesets - len(record.Tail)) / ChunkLen {
 		var records []changesetRecord
 		if err := readChunk(chunk, Chunk{HistoryChunk, n}, &records); err != nil {
@@ -76,11 +76,12 @@ func Restore(
 		p.republish(records)
 	}
 	p.republish(record.Tail)
-	if len(p.changesets) != record.Changesets || p.live.Len() != record.Files ||
+	p.history.settle()
+	if p.history.len() != record.Changesets || p.live.Len() != record.Files ||
 		p.saved.Bytes != record.Bytes {
 		return nil, fmt.Errorf("project head: %d changesets, %d files, %d bytes; the history has "+
 			"%d, %d, %d", record.Changesets, record.Files, record.Bytes,
-			len(p.changesets), p.live.Len(), p.saved.Bytes)
+			p.history.len(), p.live.Len(), p.saved.Bytes)
 	}
 	p.saved.Languages = record.Languages
 	if err := p.restoreSessions(&record); err != nil {
@@ -251,8 +252,13 @@ func (p *Project) restoreResults(head *headRecord, chunk func(Chunk) ([]byte, er
 	return nil
 }
 
+// republish appends saved changesets to the history of a project that nobody else has.
 func (p *Project) republish(records []changesetRecord) {
+	head := p.history.head
+	if head == nil {
+		head = new(Changeset)
+	}
 	for at := range records {
-		p.publish(&records[at].Event, records[at].Author, records[at].CreatedAt)
+		p.append(head, &records[at].Event, records[at].Author, records[at].CreatedAt)
 	}
 }

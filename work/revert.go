@@ -57,7 +57,7 @@ func (p *Project) reversal(c *Changeset) *Workspace {
 func (p *Project) PlanReversal(
 	c *Changeset, read func(Hash) ([]byte, error), known KnownMerges,
 ) (*MergePlan, error) {
-	if len(c.Ops) > RevertedMax {
+	if c.OpCount > RevertedMax {
 		return nil, nil
 	}
 	return p.PlanPublication(p.reversal(c), read, known)
@@ -80,7 +80,7 @@ func (c *RevertChangeset) Authorize(p *Project, agent id.ID) error {
 	if err := readableOr(p, agent, errNoSuchChangeset()); err != nil {
 		return err
 	}
-	if _, known := p.Changeset(c.Changeset); !known {
+	if !p.HasChangeset(c.Changeset) {
 		return errNoSuchChangeset()
 	}
 	return MayWriteFiles.Require(p, agent)
@@ -101,7 +101,7 @@ func (c *RevertChangeset) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if !known {
 		return Decision{}, errNoSuchChangeset()
 	}
-	if len(reverted.Ops) > RevertedMax {
+	if reverted.OpCount > RevertedMax {
 		return Decision{}, fault.Invalid(fault.Field{
 			Field: "changeset", Problem: "has too many operations to be reverted",
 		})

@@ -314,7 +314,7 @@ func (p *Project) restoreContributions(
 ) error {
 	var misplaced error
 	err := p.revisions.restore(RevisionChunk, head.Revisions, chunk, func(one *Revision) {
-		if _, known := p.Changeset(one.Base); !known {
+		if !p.HasChangeset(one.Base) {
 			misplaced = fmt.Errorf("revision %s: its base is no changeset of the project",
 				one.ID.Format(id.Revision))
 		}
@@ -357,6 +357,5 @@ func (p *Project) knows(c *Contribution) bool {
 			return false
 		}
 	}
-	_, published := p.Changeset(c.Changeset)
-	return published == (c.Status == AcceptedStatus)
+	return p.HasChangeset(c.Changeset) == (c.Status == AcceptedStatus)
 }

@@ -112,13 +112,11 @@ func recordOf(c *Changeset) changesetRecord {
 // saved without its operations, which are in its tree.
 func (p *Project) records(from, to int) []changesetRecord {
 	records := make([]changesetRecord, to-from)
-	for at, changeset := range p.changesets[from:to] {
-		if p.saved.Fork != nil && changeset.Sequence == 1 {
-			whole := *changeset
-			whole.Ops = nil
-			changeset = &whole
-		}
-		records[at] = recordOf(changeset)
+	var changeset Changeset
+	for at := range records {
+		sequence := uint32(from + at + 1)
+		p.history.read(sequence, &changeset, sequence != 1 || p.saved.Fork == nil)
+		records[at] = recordOf(&changeset)
 	}
 	return records
 }
@@ -229,7 +227,7 @@ type Chunk struct {
 func (p *Project) Chunks(kind ChunkKind) (first, end int) {
 	switch kind {
 	case HistoryChunk:
-		return 0, len(p.changesets) / ChunkLen
+		return 0, p.history.len() / ChunkLen
 	case HandoffChunk:
 		return 0, len(p.handoffs) / kind.Len()
 	case BundleChunk:
@@ -282,7 +280,7 @@ func (p *Project) results(first, end uint64) []Idempotent {
 
 // EncodeHead returns the encoding of everything except the full chunks.
 func (p *Project) EncodeHead() ([]byte, error) {
-	head := p.records(len(p.changesets)-1, len(p.changesets))[0]
+	head := p.records(p.history.len()-1, p.history.len())[0]
 	head.Event.Ops = nil
 	_, historyEnd := p.Chunks(HistoryChunk)
 	_, resultsEnd := p.Chunks(ResultsChunk)
@@ -293,10 +291,10 @@ func (p *Project) EncodeHead() ([]byte, error) {
 	evidence := p.OwnEvidence()
 	return encoding.Marshal(&headRecord{
 		Record: p.Record, savedFields: p.saved, Files: p.live.Len(),
-		Changesets:    len(p.changesets),
+		Changesets:    p.history.len(),
 		IdempotentEnd: last,
 		Idempotent:    p.results(max(kept, uint64(resultsEnd)*ChunkLen), last),
-		Tail:          p.records(historyEnd*ChunkLen, len(p.changesets)),
+		Tail:          p.records(historyEnd*ChunkLen, p.history.len()),
 		Head:          head,
 		Handoffs:      len(p.handoffs), HandoffTail: p.handoffs[handoffsEnd*HandoffChunk.Len():],
 		Tasks: p.tasks().len(), TaskCounts: p.tasks().countList(), Leases: p.tasks().leases(),

@@ -46,9 +46,8 @@ func (p *Project) State() *State {
 
 // firstState returns the empty state of version 1.
 func (p *Project) firstState() *State {
-	first := p.changesets[0]
 	return &State{
-		Changeset: first.ID, Version: 1, UpdatedBy: first.Author, UpdatedAt: p.CreatedAt,
+		Changeset: p.history.id(1), Version: 1, UpdatedBy: p.Creator(), UpdatedAt: p.CreatedAt,
 	}
 }
 

@@ -310,7 +310,7 @@ func (c *UpdateTask) faults(p *Project, t, next *Task, links *taskLinks) (faults
 	}
 	faults = append(faults, links.faults(t.ID, change, c.Field)...)
 	if change.Result != nil && !change.Result.Changeset.IsZero() {
-		if _, ok := p.Changeset(change.Result.Changeset); !ok {
+		if !p.HasChangeset(change.Result.Changeset) {
 			add("result.changeset_id", "names no changeset of this project")
 		}
 	}

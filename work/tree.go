@@ -49,9 +49,12 @@ func newTree(ops []Op, language func(nth int) string) *Tree {
 	counts := map[string]int{}
 	for at := range ops {
 		op, file := &ops[at], &files[at]
-		versions[at] = newVersion(1, op)
+		op.at = uint32(at)
+		versions[at] = newVersion(1, op, false)
 		// The slice has no spare capacity, so appending another version copies it.
-		*file = File{Path: op.Path, versions: versions[at : at+1 : at+1], language: language(at)}
+		*file = File{
+			path: uint32(at), versions: versions[at : at+1 : at+1], language: language(at),
+		}
 		t.files.Load(*op.Path, file)
 		t.bytes += int64(op.Size)
 		if file.language == "" {
@@ -74,7 +77,10 @@ func (t *Tree) plant(p *Project, first *Changeset) {
 	shared := t.files
 	p.live = *shared.Copy()
 	p.saved.Bytes, p.saved.Languages = t.bytes, t.languages
-	first.Ops, first.AddedBytes = t.ops, t.bytes
+	p.history.ownNames().tree = t
+	first.Ops, first.OpCount, first.ofTree = t.ops, len(t.ops), true
+	first.AddedBytes = t.bytes
+	p.history.begin(first)
 }
 
 // TreeAt returns the tree after a changeset. An unchanged fork returns the tree that it began with.
@@ -84,18 +90,25 @@ func (p *Project) TreeAt(at *Changeset, like *Tree) *Tree {
 		return p.saved.Fork.tree
 	}
 	var ops []Op
-	var languages []string
+	var paths, languages []string
+	var op Op
 	take := func(f *File, v version) {
-		ops = append(ops, Op{
-			Action: Create, Path: f.Path, Blob: v.op.Blob, Size: v.op.Size, Type: v.op.Type,
-		})
+		p.history.operation(v, &op)
+		ops = append(ops, Op{Action: Create, Blob: op.Blob, Size: op.Size, Type: op.Type})
+		paths = append(paths, *p.history.names.path(f.path))
 		languages = append(languages, f.language)
 	}
-	if at == p.Head() {
-		ops, languages = make([]Op, 0, p.live.Len()), make([]string, 0, p.live.Len())
+	if at.Sequence == p.Head().Sequence {
+		files := p.live.Len()
+		ops, paths, languages = make([]Op, 0, files), make([]string, 0, files),
+			make([]string, 0, files)
 		p.live.Scan(func(_ string, f *File) bool { take(f, f.last()); return true })
 	} else {
 		p.versionsAt(at, "", "", func(f *File, v version) bool { take(f, v); return true })
+	}
+	for nth := range ops {
+		// The names of the project would stay in memory with the tree.
+		ops[nth].Path = &paths[nth]
 	}
 	t := newTree(ops, func(nth int) string { return languages[nth] })
 	t.cut()
@@ -130,22 +143,22 @@ const InheritedAuthorsMax = 100
 // no author.
 func (p *Project) AuthorsAt(at *Changeset) []InheritedAuthor {
 	counts := map[id.ID]uint32{}
-	if at == p.Head() {
+	if at.Sequence == p.Head().Sequence {
 		p.authors.scan(func(one AuthorCount) bool {
 			counts[one.Agent] = one.Changesets
 			return true
 		})
 	} else {
-		for _, changeset := range p.changesets[:at.Sequence] {
-			counts[changeset.Author]++
+		for sequence := range at.Sequence {
+			counts[p.history.author(sequence+1)]++
 		}
 	}
 	if p.bundled != nil {
 		// Imported changesets are the work of other agents.
-		counts[p.changesets[0].Author] -= min(at.Sequence, uint32(len(p.bundled.Changesets)))
+		counts[p.Creator()] -= min(at.Sequence, uint32(len(p.bundled.Changesets)))
 	}
 	if p.saved.Fork != nil {
-		counts[p.changesets[0].Author]--
+		counts[p.Creator()]--
 		for _, one := range p.saved.Fork.Authors {
 			counts[one.Agent] += one.Changesets
 		}

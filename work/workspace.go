@@ -214,8 +214,8 @@ func (p *Project) tree(w *Workspace) *Changeset {
 	return changeset
 }
 
-// WorkspaceFile is a file in a workspace. If the workspace changed the file, Updated is nil; if
-// the workspace created it, Created is nil too.
+// WorkspaceFile is a file in a workspace. If the workspace changed the file, Updated is zero; if
+// the workspace created it, Created is zero too.
 type WorkspaceFile struct {
 	FileInfo
 	// ChangedAt is when the workspace changed it, in Unix milliseconds; zero if it did not.
@@ -418,7 +418,7 @@ func requireChangeable(p *Project, workspace id.ID, stamp Stamp) (*Workspace, er
 func (p *Project) restoreWorkspaces(head *headRecord, chunk func(Chunk) ([]byte, error)) error {
 	var misplaced error
 	err := p.workspaces.restore(WorkspaceChunk, head.Workspaces, chunk, func(one *Workspace) {
-		if _, known := p.Changeset(one.Base); !known {
+		if !p.HasChangeset(one.Base) {
 			misplaced = fmt.Errorf("workspace %s: its base is no changeset of the project",
 				one.ID.Format(id.Workspace))
 		}

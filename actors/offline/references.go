@@ -242,17 +242,18 @@ func (r *references) checkProject(project id.ID, saved uint64) {
 	r.checkRecords(name, state, missing, dangling)
 	r.checkTalk(name, state, missing)
 	known := r.checkFork(name, state, missing)
+	var changeset work.Changeset
 	for n := range state.ChangesetsCount() {
-		changeset := state.ChangesetNumber(uint32(n + 1))
+		state.ReadChangeset(uint32(n+1), &changeset, true)
 		r.report.Changesets++
 		r.checkAgent(name, "author", changeset.Author, missing)
 		if n == 0 && known {
-			r.report.Operations += uint64(len(changeset.Ops))
+			r.report.Operations += uint64(changeset.OpCount)
 			continue
 		}
 		for at := range changeset.Ops {
 			r.report.Operations++
-			r.checkContent(name, changeset, &changeset.Ops[at], dangling)
+			r.checkContent(name, &changeset, &changeset.Ops[at], dangling)
 		}
 	}
 	r.checkWorkspaces(name, state, missing, dangling)

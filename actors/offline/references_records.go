@@ -97,8 +97,8 @@ func (r *references) checkArtifacts(name string, p *work.Project, missing map[id
 		}
 		if !known || brought.Source != work.SourceImport || brought.SourceID != i.ID {
 			r.damage.addf("%s: changeset %s did not bring it", of, i.Changeset.Format(id.Changeset))
-		} else if len(brought.Ops) != i.Files {
-			r.damage.addf("%s: it brought %d files, and not %d", of, len(brought.Ops), i.Files)
+		} else if brought.OpCount != i.Files {
+			r.damage.addf("%s: it brought %d files, and not %d", of, brought.OpCount, i.Files)
 		}
 		return true
 	})
