@@ -214,6 +214,9 @@ func (e *example) text(name, text string) string {
 		// The service updates these only once in a while.
 		return exampleTime(0)
 	}
+	if name == "date" {
+		return e.date(text)
+	}
 	if name == "sections" {
 		return e.named(name, text, func(_ int, sum []byte) string { return fmt.Sprintf("%x", sum) })
 	}
@@ -349,6 +352,17 @@ func (e *example) time(text string) string {
 func (e *example) place(step int) int {
 	at, _ := slices.BinarySearch(e.steps, step)
 	return at + 1 - len(e.steps)
+}
+
+// date is a day as far from the start as it was from the request.
+func (e *example) date(text string) string {
+	day, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		return text
+	}
+	const hours = 24 * time.Hour
+	asked := time.UnixMilli(e.starts[len(e.starts)-1]).Truncate(hours)
+	return exampleStart.Truncate(hours).Add(day.Sub(asked)).Format(time.DateOnly)
 }
 
 // exampleTime is the start plus so many minutes and the given durations.
