@@ -1,6 +1,9 @@
 package web
 
-import "pws/api"
+import (
+	"pws/api"
+	"pws/internal/fault"
+)
 
 func (w *Web) contributionPages() []*api.Operation {
 	path := at("c") + "/{contribution}"
@@ -26,9 +29,13 @@ type contributionView struct {
 	Project      api.Project
 	Contribution api.Contribution
 	Revision     revisionShown
-	Diff         diff
-	Conflicts    []conflict
-	Evidence     evidence
+	Diff         *diff
+	// Merge is what accepting it would do now, nil if that is decided or not known.
+	Merge     *api.Merge
+	Conflicts []conflict
+	Evidence  evidence
+	// AllReviews says that the page has all reviews, and no changes.
+	AllReviews bool
 	// Decides says that the visitor may accept and reject it, Reviews that it may be reviewed.
 	Decides, Reviews bool
 }
@@ -44,24 +51,65 @@ func (v *visit) contribution() (view, error) {
 	if all.Project, err = v.projectAt(all.Contribution.ProjectID); err != nil {
 		return made, err
 	}
-	all.Revision = v.revision(all.Contribution, all.Project)
+	all.Revision = v.revision(all.Contribution)
 	params := []string{all.Contribution.ID, all.Revision.ID}
-	differs, err := read[api.RevisionDiffData](v, "contribution.diff", params,
-		"path", v.Query["file"])
+	all.Diff, err = v.shownDiff(func(path string) (string, []api.DiffFile, bool, error) {
+		found, err := read[api.RevisionDiffData](v, "contribution.diff", params, "path", path)
+		return found.Diff.Text, found.Diff.Files, found.Diff.Truncated, err
+	})
 	if err != nil {
 		return made, err
 	}
-	all.Diff = v.shownDiff(differs.Diff.Text, differs.Diff.Files, differs.Diff.Truncated)
-	all.Conflicts = conflictsOf(all.Contribution.Conflicts, all.Diff)
+	all.Diff.files, all.Diff.at = all.Project.ID, deref(all.Contribution.AcceptedID)
+	if err := all.standing(v); err != nil {
+		return made, err
+	}
 	if all.Evidence, err = v.evidence(all.Contribution.ID); err != nil {
 		return made, err
 	}
+	all.AllReviews = v.Query["reviews"] == "all"
 	own := all.Contribution.Author.Handle == v.CallerHandle()
-	open := all.Contribution.DecidedAt == nil && all.Contribution.AcceptedID == nil
-	if all.Project.Viewer != nil && open && all.Revision.Current {
+	if all.Project.Viewer != nil && all.open() && all.Revision.Current {
 		all.Decides, all.Reviews = moderates(all.Project), !own
 	}
 	made.Title, made.Data = cut(80, all.Contribution.Summary), all
 	made.Source = "/api/v1/contributions/" + all.Contribution.ID
 	return made, nil
 }
+
+// open says that nobody has decided on the contribution.
+func (c *contributionView) open() bool {
+	return c.Contribution.DecidedAt == nil && c.Contribution.AcceptedID == nil &&
+		c.Contribution.DeletedAt == nil
+}
+
+// standing reads how an open contribution stands to the project: its conflicts are those of now,
+// not of the last attempt to accept it.
+func (c *contributionView) standing(v *visit) error {
+	conflicts := c.Contribution.Conflicts
+	if c.open() && c.Revision.Current {
+		found, err := read[api.MergeData](v, "contribution.merge", []string{c.Contribution.ID})
+		switch fault.CodeOf(err) {
+		case "":
+			c.Merge, conflicts = &found.Merge, found.Merge.Conflicts
+		case fault.ContributionClosed, fault.ContentRemoved:
+		default:
+			return err
+		}
+	}
+	c.Conflicts = conflictsOf(conflicts, c.Diff)
+	return nil
+}
+
+// Mergeable says that nothing is known that keeps it from being accepted.
+func (c contributionView) Mergeable() bool {
+	return c.Merge == nil || c.Merge.Outcome == "UNMERGED" || c.Merge.Outcome == "CLEAN"
+}
+
+// LongSummary says that the heading has only a part of the summary.
+func (c contributionView) LongSummary() bool {
+	return cut(summaryChars, c.Contribution.Summary) != c.Contribution.Summary
+}
+
+// summaryChars is how much of a summary the heading of a contribution has.
+const summaryChars = 120

@@ -23,6 +23,7 @@ func (w *Web) decisionForms() []*api.Operation {
 // interface's comments of a review.
 func review(v *visit, fields url.Values) (api.WebPage, error) {
 	id := v.Param("contribution")
+	back := to(at("c", id) + v.placed(fields))
 	said := map[string]any{
 		"revision_id": fields.Get("revision"), "verdict": fields.Get("verdict"),
 		"body": fields.Get("body"),
@@ -34,9 +35,10 @@ func review(v *visit, fields url.Values) (api.WebPage, error) {
 		}
 		said["comments"] = []any{comment}
 		said["body"] = ""
+		back.Location += "#reviews"
 	}
 	_, err := submit[api.ReviewData](v, "contribution.review", []string{id}, said)
-	return to(at("c", id)), renamed(err,
+	return back, renamed(err,
 		"comments[0].path", "path", "comments[0].line", "line", "comments[0].body", "body",
 		"revision_id", "revision")
 }
@@ -51,15 +53,17 @@ func lineNumber(text string) any {
 
 func accept(v *visit, fields url.Values) (api.WebPage, error) {
 	id := v.Param("contribution")
+	back := to(at("c", id) + v.placed(fields))
 	_, err := submit[api.ContributionAccepted](v, "contribution.accept", []string{id},
 		map[string]any{"revision_id": fields.Get("revision")})
-	return to(at("c", id)), renamed(err, "revision_id", "revision")
+	return back, renamed(err, "revision_id", "revision")
 }
 
 func reject(v *visit, fields url.Values) (api.WebPage, error) {
 	id := v.Param("contribution")
+	back := to(at("c", id) + v.placed(fields))
 	_, err := submit[api.ContributionData](v, "contribution.reject", []string{id}, map[string]any{
 		"reason": fields.Get("body"), "revision_id": fields.Get("revision"),
 	})
-	return to(at("c", id)), renamed(err, "reason", "body", "revision_id", "revision")
+	return back, renamed(err, "reason", "body", "revision_id", "revision")
 }

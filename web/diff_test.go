@@ -94,11 +94,12 @@ func longest(a, b []string) int {
 // TestWordsAreBounded compares lines that have much in common and differ everywhere.
 func TestWordsAreBounded(t *testing.T) {
 	d := wordDiffer{steps: wordStepsMax}
-	rows := make([]row, 0, 2*diffRowsMax)
-	for at := range diffRowsMax {
+	const lines = 1500
+	rows := make([]row, 0, 2*lines)
+	for at := range lines {
 		rows = append(rows, row{Kind: "removed", Text: strings.Repeat("a b ", 90) + fmt.Sprint(at)})
 	}
-	for at := range diffRowsMax {
+	for at := range lines {
 		rows = append(rows, row{Kind: "added", Text: strings.Repeat("b a ", 90) + fmt.Sprint(at)})
 	}
 	d.mark(rows)
@@ -110,8 +111,9 @@ func TestWordsAreBounded(t *testing.T) {
 func TestDiffInTwoColumns(t *testing.T) {
 	text := "diff --git a/x b/x\n@@ -1,4 +1,4 @@ <f>\n a\n-b <one>\n-c\n+b <two>\n d\n+e\n"
 	all := newDiff(text, []api.DiffFile{{Path: "x"}}, false)
+	all.Fit(pageBytesMax)
 	var got []string
-	for _, pair := range all.Files[0].Pairs() {
+	for _, pair := range pairsOf(all.Files[0].rows) {
 		side := func(one *row) string {
 			if one == nil {
 				return "-"
@@ -129,19 +131,18 @@ func TestDiffInTwoColumns(t *testing.T) {
 	}
 	for split, wanted := range map[bool][]string{
 		false: {
-			`<tr class="gap"><td colspan="3">@@ -1,4 +1,4 @@ &lt;f&gt;</td></tr>`,
-			`<tr class="removed"><td class="number" id="f1L2">2</td><td class="number"></td>` +
-				`<td class="line"><span class="sign">−</span>b &lt;<mark>one</mark>&gt;</td></tr>`,
+			`<tr class=gap><td colspan=3>@@ -1,4 +1,4 @@ &lt;f&gt;<tr class=same>`,
+			`<tr class=removed><td id=f1L2>2<td><td>b &lt;<mark>one</mark>&gt;<tr`,
 		},
 		true: {
-			`<tr class="gap"><td colspan="4">`,
-			`<tr><td class="number" id="f1L2">2</td><td class="line removed"><span class="sign">−` +
-				`</span>b &lt;<mark>one</mark>&gt;</td><td class="number" id="f1R2">2</td>` +
-				`<td class="line added"><span class="sign">+</span>b &lt;<mark>two</mark>&gt;</td></tr>`,
-			`<td class="number"></td><td class="gap"></td></tr>`,
+			`<tr class=gap><td colspan=4>`,
+			`<tr><td id=f1L2>2<td class=removed>b &lt;<mark>one</mark>&gt;` +
+				`<td id=f1R2>2<td class=added>b &lt;<mark>two</mark>&gt;<tr>`,
+			`<td><td class=gap><tr>`,
 		},
 	} {
-		table := string(all.Files[0].Table(split))
+		all.Split = split
+		table := string(all.Fit(pageBytesMax).Files[0].Table)
 		for _, part := range wanted {
 			if !strings.Contains(table, part) {
 				t.Errorf("%v: no %s in %s", split, part, table)
@@ -151,9 +152,8 @@ func TestDiffInTwoColumns(t *testing.T) {
 }
 
 // inTable is all that the table of a diff may consist of.
-var inTable = regexp.MustCompile(`^(?:[^<>"]|</?(?:mark|tr|td|span)>|` +
-	`<(?:tr|td|span) class="[a-z ]+">|` +
-	`<td class="number" id="f[0-9]+[LR]-?[0-9]+">|<tr class="gap">|<td colspan="[34]">)*$`)
+var inTable = regexp.MustCompile(`^(?:[^<>"]|</?mark>|<(?:tr|td)(?: class=[a-z]+)?>|` +
+	`<td id=f[0-9]+[LR]-?[0-9]+>|<td colspan=[34]>)*$`)
 
 func FuzzDiffTables(f *testing.F) {
 	f.Add("@@ -1 +1 @@\n-<script>\n+\"onclick=\n")
@@ -161,56 +161,137 @@ func FuzzDiffTables(f *testing.F) {
 	f.Add("@@ \n+a\n@@ - + @@\n-b\ndiff --git ")
 	f.Fuzz(func(t *testing.T, text string) {
 		all := newDiff("diff --git a/x b/x\n"+text, []api.DiffFile{{Path: "x"}, {Path: "y"}}, false)
-		for _, file := range all.Files {
-			for _, split := range []bool{false, true} {
-				if table := string(file.Table(split)); !inTable.MatchString(table) {
-					t.Errorf("%q", table)
+		for _, split := range []bool{false, true} {
+			all.Split = split
+			for _, file := range all.Fit(pageBytesMax).Files {
+				if !inTable.MatchString(string(file.Table)) {
+					t.Errorf("%q", file.Table)
 				}
 			}
 		}
 	})
 }
 
-// TestLargeDiffsAreLists checks which files have lines on the page and which have a page.
-func TestLargeDiffsAreLists(t *testing.T) {
-	of := func(files, lines int, truncated bool) diff {
-		var text strings.Builder
-		var list []api.DiffFile
-		for at := range files {
-			list = append(list, api.DiffFile{Path: fmt.Sprint(at)})
-			if truncated && at > files/2 {
-				continue
+// TestDiffsFit makes diffs of all sizes fit, and goes through the pages of each file: each row is
+// on one of them.
+func TestDiffsFit(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 25 {
+		text, files := randomDiff(random)
+		room := diffRoomMin + random.IntN(pageBytesMax)
+		all := newDiff(text, files, false)
+		all.Split = random.IntN(2) == 0
+		all.Fit(room)
+		size := 0
+		for at := range all.Files {
+			one := &all.Files[at]
+			size += len(one.Table) + one.linkBytes()
+			if one.Apart && one.part == "" || one.Apart && one.Table != "" {
+				t.Errorf("a file apart has %q there, and %q here", one.part, one.Table)
 			}
-			fmt.Fprintf(&text, "diff --git a/%d b/%d\n@@ -0,0 +1,%d @@\n", at, at, lines)
-			text.WriteString(strings.Repeat("+x\n", lines))
+			if one.Apart || one.More > 0 {
+				checkPages(t, *one, all.Split)
+			} else if len(one.rows) > 0 && one.next != len(one.rows)+1 {
+				t.Errorf("%d of %d rows, and no more", one.next, len(one.rows))
+			}
 		}
-		return newDiff(text.String(), list, truncated)
+		if size > room && len(files) > 1 {
+			t.Errorf("%d files have %d bytes in a room of %d", len(files), size, room)
+		}
 	}
-	summary := func(d diff) (apart, cut, rows int) {
-		for _, file := range d.Files {
-			if file.Apart {
-				apart++
-			}
-			if file.Cut {
-				cut++
-			}
-			rows += len(file.Rows)
+}
+
+// checkPages reads a file page by page, forwards and back.
+func checkPages(t *testing.T, one fileDiff, split bool) {
+	t.Helper()
+	one.read()
+	all, pages := len(one.rows), 0
+	for next := 1; next > 0; pages++ {
+		one.from = next
+		one.begin(diffRoomMin/2, split, new(wordDiffer))
+		if one.next <= one.from || len(one.Table) > diffRoomMin {
+			t.Fatalf("rows %d to %d in %d bytes", one.from, one.next, len(one.Table))
 		}
-		return apart, cut, rows
+		if one.from > 1 && (one.Earlier < 1 || one.Earlier >= one.from) {
+			t.Fatalf("before row %d is %d", one.from, one.Earlier)
+		}
+		next = one.More
 	}
-	for _, c := range []struct {
-		files, lines     int
-		truncated        bool
-		apart, cut, rows int
-	}{
-		{3, 2, false, 0, 0, 9}, {diffFilesMax, 1, false, 0, 0, 800},
-		{diffFilesMax + 1, 1, false, 401, 0, 0}, {10, 3, true, 4, 1, 24},
-		{4, 1000, false, 2, 1, diffRowsMax - 1}, {1, 3000, false, 0, 0, 3001},
-	} {
-		apart, cut, rows := summary(of(c.files, c.lines, c.truncated))
-		if apart != c.apart || cut != c.cut || rows != c.rows {
-			t.Errorf("%+v: %d apart, %d cut, %d rows", c, apart, cut, rows)
+	if one.next != all+1 {
+		t.Errorf("%d pages end before row %d of %d", pages, one.next, all)
+	}
+}
+
+// randomDiff is a diff with files of few and of many lines, short and long.
+func randomDiff(random *rand.Rand) (string, []api.DiffFile) {
+	var text strings.Builder
+	var files []api.DiffFile
+	for at := range 1 + random.IntN(30) {
+		path := strings.Repeat("<", random.IntN(20)) + fmt.Sprint(at)
+		files = append(files, api.DiffFile{Path: path, Action: "MODIFY"})
+		fmt.Fprintf(&text, "diff --git a/%s b/%s\n@@ -1,9 +1,9 @@\n", path, path)
+		most := []int{5, 100, 2000}[random.IntN(3)]
+		for range 1 + random.IntN(most) {
+			length := 40
+			if random.IntN(50) == 0 {
+				length = 4 * rowBytesMax
+			}
+			line := strings.Repeat(string("ä\"a <"[random.IntN(2)+2]), random.IntN(length))
+			text.WriteString(string(" +-"[random.IntN(3)]) + line + "\n")
 		}
+	}
+	return text.String(), files
+}
+
+// TestFilesOfADiffAreFound has texts in another order than their files, and files without a text.
+func TestFilesOfADiffAreFound(t *testing.T) {
+	text := "diff --git a/moved b/moved\ndeleted file mode 100644\n@@ -1 +0,0 @@\n-gone\n" +
+		"diff --git a/a b c b/a b c\n--- a/a b c\n+++ b/a b c\n@@ -1 +1 @@\n-x\n+y\n" +
+		"diff --git \"a/\\303\\244 \\\"\" \"b/\\303\\244 \\\"\"\nnew file mode 100644\n" +
+		"@@ -0,0 +1 @@\n+rename to z\n" +
+		"diff --git a/from b/moved\nsimilarity index 50%\nrename from from\nrename to moved\n" +
+		"@@ -1 +1 @@\n-1\n+2\n"
+	from := "from"
+	all := newDiff(text, []api.DiffFile{
+		{Path: "a b c", Action: "MODIFY"}, {Path: "marks only", Action: "MODIFY"},
+		{Path: "moved", Action: "DELETE"}, {Path: "moved", Action: "RENAME", PreviousPath: &from},
+		{Path: "ä \"", Action: "CREATE"}, {Path: "empty", Action: "CREATE"},
+	}, false)
+	want := [][]string{{"x", "y"}, nil, {"gone"}, {"1", "2"}, {"rename to z"}, nil}
+	for at := range all.Files {
+		var got []string
+		for _, one := range rowsOf(all.Files[at].part) {
+			if one.Kind != "gap" {
+				got = append(got, one.Text)
+			}
+		}
+		if !slices.Equal(got, want[at]) {
+			t.Errorf("%s has %q, not %q", all.Files[at].Path, got, want[at])
+		}
+	}
+}
+
+// TestFilesOfADiffAreListed checks how many of many files a page has.
+func TestFilesOfADiffAreListed(t *testing.T) {
+	list := make([]api.DiffFile, 5000)
+	for at := range list {
+		list[at].Path = fmt.Sprint(strings.Repeat("p", at%300), at)
+	}
+	all := newDiff("", list, true)
+	seen, pages := 0, 0
+	for next := 1; next > 0; pages++ {
+		page := all
+		page.listFrom(next)
+		if page.First() != next || len(page.Files) == 0 || len(page.Files) > filesListed {
+			t.Fatalf("%d files from %d on", len(page.Files), page.First())
+		}
+		seen += len(page.Files)
+		if next = page.Last() + 1; page.NextFiles() == "" {
+			next = 0
+		}
+	}
+	if seen != len(list) || pages < len(list)/filesListed {
+		t.Errorf("%d files on %d pages", seen, pages)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"html"
 	"html/template"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,8 +13,11 @@ import (
 )
 
 const (
-	// linesShown is the most lines of a file that a page has; others are on the next ones.
-	linesShown = 500
+	// linesShown is the most lines of a file that a page has, linesRoom the most bytes of their
+	// HTML; other lines are on the pages behind and before.
+	linesShown, linesRoom = 1000, 46 << 10
+	// lineRoom is the most bytes of one line with its marks; a larger one has none.
+	lineRoom = 8 << 10
 	// lineBytesShown is where a line of a file is cut.
 	lineBytesShown = 2000
 )
@@ -120,6 +124,8 @@ type content struct {
 	// Lines are the rows of the table of the source. They are from line First to Last of Count.
 	Lines              template.HTML
 	First, Last, Count int
+	// Before is the first line of the page before this one.
+	Before int
 }
 
 func (v *visit) file() (view, error) {
@@ -156,27 +162,35 @@ func (v *visit) file() (view, error) {
 
 // cut keeps the lines of a page: highlighted ones if there are any.
 func (c *content) cut(code render.Result, text string) {
-	escape := html.EscapeString
+	plain := slices.Collect(strings.Lines(text))
+	marked := plain
 	if code.OK {
-		text, escape = string(code.HTML), func(line string) string { return line }
+		marked = slices.Collect(strings.Lines(string(code.HTML)))
 	}
-	var rows tableWriter
-	number := 0
-	for line := range strings.Lines(text) {
-		number++
-		if number < c.First || number >= c.First+linesShown {
-			continue
+	row := func(at int) string {
+		number := strconv.Itoa(at + 1)
+		begin := `<tr id=L` + number + `><td>` + number + `<td>`
+		if code.OK && len(marked) == len(plain) && len(marked[at]) < lineRoom {
+			return begin + strings.TrimSuffix(marked[at], "\n")
 		}
-		line = strings.TrimSuffix(line, "\n")
-		if !code.OK && len(line) > lineBytesShown {
-			line = strings.ToValidUTF8(line[:lineBytesShown], "") + " … (cut)"
-		}
-		text := strconv.Itoa(number)
-		rows.write(`<tr id="L`, text, `"><td class="number">`, text, `</td><td class="line">`,
-			escape(line), "</td></tr>\n")
+		return begin + html.EscapeString(cutLine(lineBytesShown, strings.TrimSuffix(plain[at], "\n")))
 	}
-	c.Count, c.Lines = number, template.HTML(rows.String())
-	c.Last = min(c.Count, c.First+linesShown-1)
+	c.Count = len(plain)
+	var rows strings.Builder
+	for c.Last = c.First - 1; c.Last < min(c.Count, c.First-1+linesShown); c.Last++ {
+		one := row(c.Last)
+		if rows.Len() > 0 && rows.Len()+len(one) > linesRoom {
+			break
+		}
+		rows.WriteString(one)
+	}
+	c.Lines = template.HTML(rows.String())
+	room := linesRoom
+	for c.Before = min(c.First, c.Count+1); c.Before > 1 && c.First-c.Before < linesShown; c.Before-- {
+		if room -= len(row(c.Before - 2)); room < 0 {
+			break
+		}
+	}
 }
 
 // query is the query of links to files of the same changeset, with further parameters. It is empty
@@ -204,6 +218,14 @@ func (c content) NextLink() string {
 		return ""
 	}
 	return c.query("view", "source", "from", strconv.Itoa(c.Last+1))
+}
+
+// BeforeLink is the address of the lines before those of the page, empty if there are none.
+func (c content) BeforeLink() string {
+	if c.Rendered != "" || c.First <= 1 {
+		return ""
+	}
+	return c.query("view", "source", "from", strconv.Itoa(c.Before))
 }
 
 // RawLink is the address of the bytes of the file.

@@ -37,7 +37,7 @@ func (v *visit) log() (view, error) {
 type change struct {
 	Head      api.Project
 	Changeset api.Changeset
-	Diff      diff
+	Diff      *diff
 }
 
 func (v *visit) changeset() (view, error) {
@@ -51,15 +51,16 @@ func (v *visit) changeset() (view, error) {
 	if err != nil {
 		return made, err
 	}
-	differs, err := read[api.DiffData](v, "changeset.diff", params, "path", v.Query["file"])
+	differs, err := v.shownDiff(func(path string) (string, []api.DiffFile, bool, error) {
+		found, err := read[api.DiffData](v, "changeset.diff", params, "path", path)
+		return found.Diff.Text, found.Diff.Files, found.Diff.Truncated, err
+	})
 	if err != nil {
 		return made, err
 	}
+	differs.files, differs.at = head.ID, found.Changeset.ID
 	made.Title = "Changeset of " + head.Name
 	made.Source = "/api/v1/projects/" + head.ID + "/changesets/" + found.Changeset.ID
-	made.Data = change{
-		head, found.Changeset,
-		v.shownDiff(differs.Diff.Text, differs.Diff.Files, differs.Diff.Truncated),
-	}
+	made.Data = change{head, found.Changeset, differs}
 	return made, nil
 }

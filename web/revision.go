@@ -1,6 +1,8 @@
 package web
 
 import (
+	"html"
+	"html/template"
 	"net/url"
 	"slices"
 	"strconv"
@@ -12,6 +14,7 @@ import (
 // revisionParams are those of the page of a contribution.
 var revisionParams = append([]api.Param{
 	{Name: "revision", Check: "id=rev_", Doc: "The revision; the current one if absent."},
+	{Name: "reviews", Check: "enum=all", Doc: "All reviews instead of the changes."},
 }, diffParams...)
 
 // revisionShown is the revision of a contribution that its page shows.
@@ -19,12 +22,10 @@ type revisionShown struct {
 	api.Revision
 	// Current says that it is the newest one, which alone can be reviewed and accepted.
 	Current bool
-	// OnHead says that nothing was published since its base.
-	OnHead bool
 }
 
 // revision returns the revision that the page asks for.
-func (v *visit) revision(of api.Contribution, head api.Project) revisionShown {
+func (v *visit) revision(of api.Contribution) revisionShown {
 	id := v.Query["revision"]
 	at := slices.IndexFunc(of.Revisions, func(r api.Revision) bool { return r.ID == id })
 	if at < 0 {
@@ -35,7 +36,7 @@ func (v *visit) revision(of api.Contribution, head api.Project) revisionShown {
 		return revisionShown{Revision: api.Revision{ID: of.CurrentRevisionID}, Current: true}
 	}
 	one := of.Revisions[at]
-	return revisionShown{one, one.ID == of.CurrentRevisionID, one.BaseID == head.HeadChangesetID}
+	return revisionShown{one, one.ID == of.CurrentRevisionID}
 }
 
 // evidence is what is recorded about whether a contribution works.
@@ -61,10 +62,12 @@ func (e evidence) Statement() string {
 	return "Nobody has reported or attested whether it works."
 }
 
-// conflictLinesMax is how many lines of a conflict are shown, conflictContext how many around it.
 const (
-	conflictLinesMax = 200
-	conflictContext  = 3
+	// conflictContext is how many lines are shown around a conflict.
+	conflictContext = 3
+	// conflictsRoom is the most bytes of lines of all conflicts of a page, conflictLineMax where
+	// one of them is cut.
+	conflictsRoom, conflictLineMax = 8 << 10, 300
 )
 
 // conflict is a file that was changed in the contribution and in the project.
@@ -89,20 +92,32 @@ func (c conflict) Reason() string {
 	}[c.Kind]
 }
 
-func conflictsOf(all []api.Conflict, shown diff) (conflicts []conflict) {
+// conflictsOf are the conflicts with as many lines as have room.
+func conflictsOf(all []api.Conflict, shown *diff) (conflicts []conflict) {
+	room := conflictsRoom
 	for _, one := range all {
 		made := conflict{Conflict: one}
 		made.Number = 1 + slices.IndexFunc(shown.Files, func(f fileDiff) bool {
 			return f.Path == one.Path
 		})
-		made.Lines = sidesOf(deref(one.Marked))
-		if made.Cut = len(made.Lines) > conflictLinesMax; made.Cut {
-			made.Lines = made.Lines[:conflictLinesMax]
+		if made.Number > 0 {
+			made.Number = shown.Files[made.Number-1].Number
+		}
+		for _, line := range sidesOf(deref(one.Marked)) {
+			line.Text = cutLine(conflictLineMax, line.Text)
+			if room -= len(html.EscapeString(line.Text)) + conflictLineBytes; room < 0 {
+				made.Cut = true
+				break
+			}
+			made.Lines = append(made.Lines, line)
 		}
 		conflicts = append(conflicts, made)
 	}
 	return conflicts
 }
+
+// conflictLineBytes is what a line of a conflict takes beside its text.
+const conflictLineBytes = len(`<tr class=side><td>contribution<td>`) + 1
 
 // sidesOf reads a text with the markers that work/merge writes, and keeps the lines near conflicts.
 func sidesOf(marked string) (kept []sideLine) {
@@ -147,18 +162,86 @@ func (c contributionView) RevisionLink(id string) string {
 	return "?" + query.Encode()
 }
 
-// LineLink is the address of what a comment is about: a line of the new side if it is on the page,
-// else its file.
+// LineLink is the address of what a comment is about: a line of the new side, or its file. It is
+// on this page if that shows it.
 func (c contributionView) LineLink(path string, line *int) string {
-	for _, file := range c.Diff.Files {
-		if file.Path != path {
-			continue
+	d := c.Diff
+	number := 0
+	for at := range d.Files {
+		if file := &d.Files[at]; file.Path == path {
+			number = file.Number
+			place := "#f" + strconv.Itoa(number)
+			if line == nil && !file.Apart {
+				return place
+			}
+			if line != nil && file.Shows(*line) {
+				return place + "R" + strconv.Itoa(*line)
+			}
 		}
-		place := "#f" + strconv.Itoa(file.Number)
-		if line != nil && slices.ContainsFunc(file.Rows, func(r row) bool { return r.New == *line }) {
-			place += "R" + strconv.Itoa(*line)
-		}
-		return place
 	}
-	return "?" + url.Values{"file": {path}}.Encode()
+	if line == nil {
+		return d.FileLink(path)
+	}
+	if number == 0 {
+		return d.link("file", path, "line", strconv.Itoa(*line))
+	}
+	return d.link("file", path, "line", strconv.Itoa(*line)) + "#f" + strconv.Itoa(number) + "R" +
+		strconv.Itoa(*line)
+}
+
+// reviewsRoom is what the reviews take of a page that has the changes too.
+const reviewsRoom = 10 << 10
+
+// reviews are the newest ones that have room, in their order.
+type reviews struct {
+	HTML template.HTML
+	// Left counts those that are not on the page.
+	Left int
+}
+
+// Reviews are those of the contribution of the page.
+func (s shown) Reviews() (made reviews) {
+	all := s.Data.(contributionView)
+	list := all.Contribution.Reviews
+	for at := len(list) - 1; at >= 0; at-- {
+		one := s.Block("review", s.With(list[at]))
+		if !all.AllReviews && len(made.HTML)+len(one) > reviewsRoom {
+			made.Left = at + 1
+			break
+		}
+		made.HTML = one + made.HTML
+	}
+	return made
+}
+
+// Place are the parameters of the page that its forms lead back to.
+func (d *diff) Place() map[string]string {
+	place := map[string]string{}
+	for _, name := range placeParams {
+		if value := d.query.Get(name); value != "" {
+			place[name] = value
+		}
+	}
+	return place
+}
+
+// placeParams say where in a diff a page is, placePrefix is before them in forms.
+var placeParams = []string{"view", "file", "from", "line", "files"}
+
+const placePrefix = "at-"
+
+// placed gives a page the place in the diff that its form was on, and returns that as a query.
+func (v *visit) placed(fields url.Values) string {
+	query := url.Values{}
+	v.Query = map[string]string{}
+	for _, name := range placeParams {
+		if value := fields.Get(placePrefix + name); value != "" {
+			query.Set(name, value)
+			v.Query[name] = value
+		}
+	}
+	if len(query) == 0 {
+		return ""
+	}
+	return "?" + query.Encode()
 }

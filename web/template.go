@@ -20,7 +20,7 @@ type templates map[string]*template.Template
 func (w *Web) parseTemplates() templates {
 	functions := template.FuncMap{
 		"at": at, "plain": plain, "cut": cut, "word": word, "stamp": stamp, "deref": deref,
-		"label": label, "count": plural, "long": long, "moderates": moderates,
+		"label": label, "tail": tail, "count": plural, "long": long, "moderates": moderates,
 		"less": func(n, by int) int { return n - by },
 		"inc":  func(n int) int { return n + 1 },
 	}
@@ -65,6 +65,14 @@ func cut(chars int, text string) string {
 	return text
 }
 
+// cutLine is the beginning of a line, in bytes.
+func cutLine(most int, line string) string {
+	if len(line) <= most {
+		return line
+	}
+	return strings.ToValidUTF8(line[:most], "") + " … (cut)"
+}
+
 // long is the beginning of a text with its lines.
 func long(chars int, text string) string {
 	if runes := []rune(plain(text)); len(runes) > chars {
@@ -82,6 +90,16 @@ func word(name string) string {
 func label(name string) string {
 	text := word(name)
 	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// tail is the end of an ID, that people compare.
+func tail(id string) string {
+	const shown = 6
+	prefix := strings.IndexByte(id, '_') + 1
+	if len(id) < prefix+shown {
+		return id
+	}
+	return id[:prefix] + "…" + id[len(id)-shown:]
 }
 
 // stamp is a time in the form that machines read.

@@ -2,8 +2,11 @@ package web
 
 import (
 	"bytes"
+	"html/template"
 	"net/url"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 
 	"pws/api"
@@ -87,6 +90,8 @@ type shown struct {
 	Script, Style, Icon string
 	now                 int64
 	web                 *Web
+	// body is the page as far as it is made.
+	body *bytes.Buffer
 }
 
 // page declares a page that is read.
@@ -106,7 +111,7 @@ func (w *Web) pageOrElsewhere(
 	return api.Declare[api.None, api.WebPage](api.Operation{
 		Name: "page." + name, Method: "GET", Path: path, Auth: api.Optional,
 		Category: api.CategoryPage, Statuses: []int{200, 303}, Page: true,
-		Params: params(path), Query: query,
+		Params: params(path), Query: append(slices.Clone(query), partParam),
 	}, func(c *api.Call, _ *api.None) (api.Reply, error) {
 		made, elsewhere, err := show(&visit{Call: c, web: w})
 		if err != nil {
@@ -117,6 +122,11 @@ func (w *Web) pageOrElsewhere(
 		}
 		return api.Reply{Data: api.WebPage{Body: w.render(c, made)}}, nil
 	})
+}
+
+// partParam asks for a part of a page that is divided.
+var partParam = api.Param{
+	Name: "part", Integer: true, Check: "min=1", Default: 1, Doc: "A part of a page that is large.",
 }
 
 // params are the parameters of a path.
@@ -140,12 +150,41 @@ func (w *Web) render(c *api.Call, made view) []byte {
 	if page.Key = made.Form.key; page.Key == "" {
 		page.Key = newFormKey(c)
 	}
-	var body bytes.Buffer
-	if err := w.templates[made.Template].Execute(&body, page); err != nil {
+	page.body = new(bytes.Buffer)
+	if err := w.templates[made.Template].Execute(page.body, page); err != nil {
 		// Templates are compiled with the program; what they get is typed.
 		panic(err)
 	}
-	return body.Bytes()
+	if page.body.Len() <= pageBytesMax {
+		return page.body.Bytes()
+	}
+	part, _ := strconv.Atoi(c.Query[partParam.Name])
+	return []byte(divided(page.body.String(), part, func(part int) string {
+		query := url.Values{}
+		for name, value := range c.Query {
+			query.Set(name, value)
+		}
+		query.Set(partParam.Name, strconv.Itoa(part))
+		return "?" + query.Encode()
+	}))
+}
+
+// Block is a part of the page that is made before its place comes, so that its size is known.
+func (s shown) Block(name string, data any) template.HTML {
+	var text bytes.Buffer
+	if err := s.web.templates[s.Template].ExecuteTemplate(&text, name, data); err != nil {
+		panic(err)
+	}
+	return template.HTML(text.String())
+}
+
+// Room is how many bytes the page has left, without what comes behind.
+func (s shown) Room(behind ...template.HTML) int {
+	room := pageBytesMax - footBytes - len(s.Back) - s.body.Len()
+	for _, one := range behind {
+		room -= len(one)
+	}
+	return room
 }
 
 // with is an entity with the page that shows it, for the parts of pages.
@@ -170,7 +209,11 @@ func (w *Web) missingPages() []*api.Operation {
 				// A person who loads the address of a form again gets the page that it is on.
 				rest := v.Param("rest")
 				if above := strings.LastIndexByte(rest, '/'); w.verbs[rest[above+1:]] {
-					return view{}, api.WebPath + rest[:max(0, above)], nil
+					page := api.WebPath + rest[:max(0, above)]
+					if part := v.Query[partParam.Name]; part != "" {
+						page += "?" + partParam.Name + "=" + url.QueryEscape(part)
+					}
+					return view{}, page, nil
 				}
 				return view{}, "", errNoPage()
 			}),

@@ -70,10 +70,10 @@ func TestDiffsAreReadAsTheyAreWritten(t *testing.T) {
 		{"added", 0, 11, "+ plus", nil},
 		{"gap", 0, 0, `\ No newline at end of file`, nil},
 	}
-	if !reflect.DeepEqual(got.Files[0].Rows, want) {
-		t.Errorf("rows %+v", got.Files[0].Rows)
+	if rows := rowsOf(got.Files[0].part); !reflect.DeepEqual(rows, want) {
+		t.Errorf("rows %+v", rows)
 	}
-	if len(got.Files) != 3 || got.Files[1].Rows != nil || got.Files[2].Rows != nil ||
+	if len(got.Files) != 3 || rowsOf(got.Files[1].part) != nil || got.Files[2].part != "" ||
 		got.Additions != 4 || got.Deletions != 2 {
 		t.Errorf("%+v", got)
 	}
