@@ -31,6 +31,7 @@ const (
 	RunCheckpoints    = "checkpoints"
 	RunResume         = "resume"
 	RunManifest       = "manifest"
+	RunLists          = "lists"
 	RunRestart        = "restart"
 	RunWatchers       = "watchers"
 	RunBrowsers       = "browsers"
@@ -193,6 +194,7 @@ var groups = []group{
 	{names: []string{RunMixed}, run: runMixed},
 	{names: []string{RunClaims, RunCheckpoints}, run: runWork},
 	{names: []string{RunResume, RunManifest}, run: runResume},
+	{names: []string{RunLists}, run: runLists},
 	{names: []string{RunWatchers}, own: true, env: watchersEnv, run: runWatchers},
 	{names: []string{RunBrowsers}, own: true, env: watchersEnv, run: runBrowsers},
 	{names: []string{RunSearch}, env: []string{"PWS_SEARCH=on"}, run: runSearch},

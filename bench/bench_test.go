@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"pws/bench/client"
 )
 
 func TestMain(m *testing.M) {
@@ -269,7 +271,7 @@ func TestBareHTTPSendsTheRecordedBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.close()
-	got, err := record(b.address, "", "/any")
+	got, err := record(client.Request{Method: "GET", Path: "/any", Host: b.address})
 	if err != nil {
 		t.Fatal(err)
 	}

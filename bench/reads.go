@@ -51,19 +51,18 @@ func readers(host, credential string, n int, paths []string) connect {
 }
 
 // record returns the raw bytes of a response.
-func record(host, credential, path string) ([]byte, error) {
-	conn, err := client.Dial(host)
+func record(request client.Request) ([]byte, error) {
+	conn, err := client.Dial(request.Host)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
-	request := client.Request{Method: "GET", Path: path, Host: host, Credential: credential}
 	response, err := conn.Exchange(request.Append(nil))
 	if err != nil {
 		return nil, err
 	}
 	if response.Status != 200 {
-		return nil, fmt.Errorf("GET %s: %s", path, client.Outcome(response))
+		return nil, fmt.Errorf("%s %s: %s", request.Method, request.Path, client.Outcome(response))
 	}
 	return append(slices.Clone(response.Head), response.Body...), nil
 }
@@ -78,7 +77,9 @@ func runReads(ctx context.Context, srv *server, report *Report) error {
 	if err != nil {
 		return err
 	}
-	recorded, err := record(srv.host, srv.api.Credential, paths[0])
+	recorded, err := record(client.Request{
+		Method: "GET", Path: paths[0], Host: srv.host, Credential: srv.api.Credential,
+	})
 	if err != nil {
 		return err
 	}

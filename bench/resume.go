@@ -3,6 +3,8 @@ package bench
 import (
 	"context"
 	"fmt"
+
+	"pws/bench/client"
 )
 
 // resumeTargetMicros is the latency target for an agent that resumes work, the transport included,
@@ -63,14 +65,15 @@ func (s *server) reads(name, what, project, resource string, agents []agent) *su
 	path := projectPath(project) + "/" + resource
 	one := &subject{name: name, cpu: s.cpu}
 	one.connect = func() (fleet, error) {
-		answer, err := record(s.host, agents[0].credential, path)
+		request := client.Request{
+			Method: "GET", Path: path, Host: s.host, Credential: agents[0].credential,
+		}
+		answer, err := record(request)
 		if err != nil {
 			return nil, err
 		}
 		one.what = fmt.Sprintf("%s; an answer of %.1f kB", what, float64(len(answer))/1000)
-		return httpClients(s.host, len(agents), func(at int) func() []byte {
-			return reader(s.host, agents[at].credential, []string{path}, 0)
-		})()
+		return asked(s.host, request, agents)()
 	}
 	return one
 }
