@@ -77,7 +77,10 @@ func (x *exchange) appendData(dst []byte, data any, most int) ([]byte, error) {
 		return dst, nil
 	}
 	into := bodyWriter{x: x, out: dst, max: most, base: x.account.bytes}
-	err := json.MarshalWrite(&into, data, json.Deterministic(true))
+	known, err := jsonschema.Write(&into, data)
+	if !known {
+		err = json.MarshalWrite(&into, data, json.Deterministic(true))
+	}
 	switch {
 	case into.err != nil:
 		return nil, into.err

@@ -1,9 +1,11 @@
 package jsonschema
 
 import (
+	"io"
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 )
@@ -20,63 +22,154 @@ func Append(dst []byte, pointer any) []byte {
 	if value.Kind() == reflect.Pointer {
 		value = value.Elem()
 	}
-	return (&use{plan: planOf(value.Type())}).append(dst, value)
+	e := encoder{out: dst}
+	e.plan(planOf(value.Type()), value)
+	return e.out
 }
 
-func (u *use) append(dst []byte, value reflect.Value) []byte {
+// Write writes what Append appends, in parts between which a writer may reserve memory or refuse.
+// The value is a struct, or a pointer to one; for others it returns false and writes nothing.
+func Write(w io.Writer, value any) (known bool, err error) {
+	from := reflect.Indirect(reflect.ValueOf(value))
+	if from.Kind() != reflect.Struct || from.Type().NumField() == 0 {
+		return false, nil
+	}
+	if !from.CanAddr() {
+		// Types that write themselves are called by their address.
+		copied := reflect.New(from.Type()).Elem()
+		copied.Set(from)
+		from = copied
+	}
+	buffer, _ := partBuffers.Get().(*[]byte)
+	e := encoder{out: (*buffer)[:0], to: w}
+	e.plan(planOf(from.Type()), from)
+	e.flush()
+	if cap(e.out) <= partBytesKept {
+		*buffer = e.out
+	}
+	partBuffers.Put(buffer)
+	return true, e.err
+}
+
+// partBytes is the size from which on a part is written, and partBytesKept the largest memory that
+// is kept for the next answer.
+const (
+	partBytes     = 8 << 10
+	partBytesKept = 64 << 10
+)
+
+var partBuffers = sync.Pool{New: func() any {
+	buffer := make([]byte, 0, 2*partBytes)
+	return &buffer
+}}
+
+// encoder collects JSON, and passes it on in parts if there is a writer. After an error it does
+// nothing.
+type encoder struct {
+	out []byte
+	to  io.Writer
+	err error
+}
+
+// part passes on what was collected if that is enough. It is called between the members of an
+// object and the elements of a list.
+func (e *encoder) part() {
+	if e.to != nil && len(e.out) >= partBytes {
+		e.flush()
+	}
+}
+
+func (e *encoder) flush() {
+	if e.err == nil {
+		_, e.err = e.to.Write(e.out)
+	}
+	e.out = e.out[:0]
+}
+
+// use writes a value at its place.
+func (e *encoder) use(u *use, value reflect.Value) {
 	if u.pointer {
 		if value.IsNil() {
-			return append(dst, "null"...)
+			e.out = append(e.out, "null"...)
+			return
 		}
 		value = value.Elem()
 	}
-	switch p := u.plan; p.kind {
-	case kindObject:
-		return p.appendObject(dst, value)
-	case kindList:
-		dst = append(dst, '[')
-		for at := range value.Len() {
-			if at > 0 {
-				dst = append(dst, ',')
-			}
-			dst = p.elem.append(dst, value.Index(at))
-		}
-		return append(dst, ']')
-	case kindText:
-		return AppendString(dst, value.String())
-	case kindBoolean:
-		return strconv.AppendBool(dst, value.Bool())
-	case kindInteger:
-		if p.unsigned {
-			return strconv.AppendUint(dst, value.Uint(), 10)
-		}
-		return strconv.AppendInt(dst, value.Int(), 10)
-	case kindMap, kindNumber, kindOpen:
-	}
-	if own, ok := value.Addr().Interface().(Appender); ok {
-		return own.AppendJSON(dst)
-	}
-	text, err := json.Marshal(value.Interface(), json.Deterministic(true))
-	if err != nil {
-		panic(err)
-	}
-	return append(dst, text...)
+	e.plan(u.plan, value)
 }
 
-func (p *plan) appendObject(dst []byte, value reflect.Value) []byte {
-	dst = append(dst, '{')
-	start, object := len(dst), Struct{p, value}
-	for at := range object.Len() {
-		m := object.At(at)
-		if m.Absent() {
+func (e *encoder) plan(p *plan, value reflect.Value) {
+	if e.err != nil {
+		return
+	}
+	switch p.kind {
+	case kindObject:
+		e.object(p, value)
+	case kindList:
+		e.list(p, value)
+	case kindText:
+		e.out = AppendString(e.out, value.String())
+	case kindBoolean:
+		e.out = strconv.AppendBool(e.out, value.Bool())
+	case kindInteger:
+		if p.unsigned {
+			e.out = strconv.AppendUint(e.out, value.Uint(), 10)
+		} else {
+			e.out = strconv.AppendInt(e.out, value.Int(), 10)
+		}
+	case kindMap, kindNumber, kindOpen:
+		e.other(value)
+	}
+}
+
+func (e *encoder) object(p *plan, value reflect.Value) {
+	e.out = append(e.out, '{')
+	first := true
+	for at := range p.members {
+		m := &p.members[at]
+		var field reflect.Value
+		if len(m.index) == 1 {
+			field = value.Field(m.index[0])
+		} else {
+			field = value.FieldByIndex(m.index)
+		}
+		if m.omitting && field.IsZero() {
 			continue
 		}
-		if len(dst) > start {
-			dst = append(dst, ',')
+		if !first {
+			e.out = append(e.out, ',')
 		}
-		dst = m.Append(dst)
+		first = false
+		e.out = append(e.out, m.key...)
+		e.use(&m.use, field)
+		e.part()
 	}
-	return append(dst, '}')
+	e.out = append(e.out, '}')
+}
+
+func (e *encoder) list(p *plan, value reflect.Value) {
+	e.out = append(e.out, '[')
+	for at := range value.Len() {
+		if at > 0 {
+			e.out = append(e.out, ',')
+		}
+		e.use(p.elem, value.Index(at))
+		e.part()
+	}
+	e.out = append(e.out, ']')
+}
+
+// other writes a value that has its own form, and what is rare.
+func (e *encoder) other(value reflect.Value) {
+	if own, ok := value.Addr().Interface().(Appender); ok {
+		e.out = own.AppendJSON(e.out)
+		return
+	}
+	text, err := json.Marshal(value.Interface(), json.Deterministic(true))
+	if err != nil && e.to == nil {
+		panic(err)
+	}
+	e.out, e.err = append(e.out, text...), err
 }
 
 // Struct is a struct as a list of members.
@@ -160,4 +253,8 @@ func (m Member) Object() any {
 func (m Member) Append(dst []byte) []byte { return m.AppendValue(append(dst, m.of.key...)) }
 
 // AppendValue writes the value.
-func (m Member) AppendValue(dst []byte) []byte { return m.of.append(dst, m.value) }
+func (m Member) AppendValue(dst []byte) []byte {
+	e := encoder{out: dst}
+	e.use(&m.of.use, m.value)
+	return e.out
+}
