@@ -9,6 +9,7 @@ import (
 func (w *Web) projectPages() []*api.Operation {
 	return []*api.Operation{
 		w.page("project", at("p")+"/{project}", nil, (*visit).project),
+		w.page("state", at("p")+"/{project}/state", nil, (*visit).state),
 		w.page("handoffs", at("p")+"/{project}/handoffs", query("handoff.list", "cursor"),
 			(*visit).handoffs),
 	}
@@ -30,11 +31,63 @@ type overview struct {
 	Handoff    *api.Handoff
 	Working    []card
 	Changesets []api.Changeset
-	// Members are the first of all members, More the number of the others.
+	// Members are the first of all members, Others the number of the others.
 	Members []api.Member
-	More    int
+	Others  int
 	Chart   chart
 	Readme  readme
+}
+
+// stateView is the state of a project, all of it.
+type stateView struct {
+	Head api.Project
+	api.State
+}
+
+func (v *visit) state() (view, error) {
+	made := view{Template: "state", Tab: "overview"}
+	head, err := v.head()
+	if err != nil {
+		return made, err
+	}
+	found, err := read[api.StateData](v, "state.read", []string{head.ID})
+	made.Title, made.Data = "State of "+head.Name, stateView{head, found.State}
+	made.Source = "/api/v1/projects/" + head.ID + "/state"
+	return made, err
+}
+
+// listShown and itemChars are how much of a list the first page of a project has.
+const (
+	listShown = 8
+	itemChars = 300
+)
+
+// shortList is the beginning of a list, each entry cut.
+func shortList(list []string) (short []string) {
+	for _, one := range list[:min(len(list), listShown)] {
+		short = append(short, cut(itemChars, one))
+	}
+	return short
+}
+
+// More says that the first page does not have all of the state.
+func (o overview) More() bool {
+	s := o.State
+	lists := [][]string{s.NextActions, s.KnownProblems}
+	for _, list := range lists {
+		if len(list) > listShown {
+			return true
+		}
+		for _, one := range list {
+			if cut(itemChars, one) != one {
+				return true
+			}
+		}
+	}
+	texts := len(o.Head.Description) + len(s.Summary) + len(s.Objective) + len(s.CurrentFocus)
+	others := len(s.Completed) + len(s.InProgress) + len(s.Decisions) + len(s.ImportantFiles) +
+		len(s.Dependencies) + len(s.OpenQuestions)
+	return texts > textRoom/2 || others > 0
 }
 
 // membersShown is the number of members that the first page of a project names.
@@ -96,7 +149,7 @@ func (o *overview) people(v *visit) error {
 		return err
 	}
 	o.Members = members.Members[:min(len(members.Members), membersShown)]
-	o.More = len(members.Members) - len(o.Members)
+	o.Others = len(members.Members) - len(o.Members)
 	days, err := read[api.DaysData](v, "project.days", []string{o.Head.ID})
 	o.Chart = newChart(days.Days)
 	return err

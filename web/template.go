@@ -20,7 +20,7 @@ type templates map[string]*template.Template
 func (w *Web) parseTemplates() templates {
 	functions := template.FuncMap{
 		"at": at, "plain": plain, "cut": cut, "word": word, "stamp": stamp, "deref": deref,
-		"label": label, "tail": tail, "count": plural, "long": long, "moderates": moderates,
+		"label": label, "tail": tail, "short": shortList, "count": plural, "moderates": moderates,
 		"less": func(n, by int) int { return n - by },
 		"inc":  func(n int) int { return n + 1 },
 	}
@@ -71,14 +71,6 @@ func cutLine(most int, line string) string {
 		return line
 	}
 	return strings.ToValidUTF8(line[:most], "") + " … (cut)"
-}
-
-// long is the beginning of a text with its lines.
-func long(chars int, text string) string {
-	if runes := []rune(plain(text)); len(runes) > chars {
-		return string(runes[:chars]) + "… (cut)"
-	}
-	return plain(text)
 }
 
 // word is a name of the interface, such as IN_PROGRESS, as people write it.

@@ -25,6 +25,18 @@ func (s shown) Text(project, text string) template.HTML {
 	return `<div class="md">` + made.HTML + `</div>`
 }
 
+// textRoom is what a text takes of a page that has several, in bytes of HTML.
+const textRoom = 5 << 10
+
+// Beginning is Text with as much of it as has room beside others.
+func (s shown) Beginning(project, text string) template.HTML {
+	parts := piecesOf(string(s.Text(project, text)), textRoom)
+	if len(parts) > 1 {
+		return template.HTML(parts[0] + "<p>…</p>")
+	}
+	return template.HTML(parts[0])
+}
+
 // filesAt is the address that those of the files of a project begin with.
 func filesAt(project string) string { return at("p", project, "file") + "/" }
 

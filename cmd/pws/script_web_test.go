@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"maps"
 	"net/http"
@@ -21,8 +22,9 @@ import (
 // The commands of the web page:
 //
 //	browser NAME                           browsers have their own cookies
-//	browse [-large] PATH STATUS [REGEXP ...]
-//	                                       opens a page, which is small unless it may be large
+//	browse PATH STATUS [REGEXP ...]        opens a page
+//	inparts PATH N [TEXT ...]                opens the parts of a divided page, of which there are N
+//	                                       at least; each text is in one of them
 //	submit [-from ORIGIN] PATH FIELD=TEXT ... STATUS [REGEXP ...]
 //	again [FIELD=TEXT ...] STATUS [REGEXP ...]
 //
@@ -44,8 +46,6 @@ type browser struct {
 	token, key, page string
 	path             string
 	fields           url.Values
-	// most is the size of a page that it expects.
-	most int
 }
 
 func (s *script) browser() (*browser, error) {
@@ -59,7 +59,7 @@ func (s *script) browser() (*browser, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &browser{http: &http.Client{Jar: jar, Timeout: patience}, most: pageBytesMax}
+	made := &browser{http: &http.Client{Jar: jar, Timeout: patience}}
 	s.browsers[s.browsing] = made
 	return made, nil
 }
@@ -73,17 +73,61 @@ func (s *script) useBrowser(_ *testscript.TestScript, args []string) error {
 }
 
 func (s *script) browse(ts *testscript.TestScript, args []string) error {
+	if len(args) < 2 {
+		return errors.New("usage: browse PATH STATUS [REGEXP ...]")
+	}
+	return s.visit(ts, http.MethodGet, "", args[0], nil, args[1:])
+}
+
+var (
+	partPattern = regexp.MustCompile(`<p class="parts">Part (\d+) of (\d+)`)
+	nextPattern = regexp.MustCompile(`href="(\?[^"]*)">Next part</a>`)
+)
+
+func (s *script) pageParts(ts *testscript.TestScript, args []string) error {
+	if len(args) < 2 {
+		return errors.New("usage: inparts PATH N [TEXT ...]")
+	}
 	b, err := s.browser()
 	if err != nil {
 		return err
 	}
-	if b.most = pageBytesMax; len(args) > 0 && args[0] == "-large" {
-		b.most, args = largeBytesMax, args[1:]
+	least, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
 	}
-	if len(args) < 2 {
-		return errors.New("usage: browse [-large] PATH STATUS [REGEXP ...]")
+	path, found := args[0], map[string]int{}
+	bare, _, _ := strings.Cut(path, "?")
+	for at := 1; ; at++ {
+		if err := s.visit(ts, http.MethodGet, "", path, nil, []string{"200"}); err != nil {
+			return err
+		}
+		for _, text := range args[2:] {
+			found[text] += strings.Count(b.page, s.expand(text))
+		}
+		part := partPattern.FindStringSubmatch(b.page)
+		if part == nil && at == 1 {
+			part = []string{"", "1", "1"}
+		}
+		if part == nil || part[1] != strconv.Itoa(at) {
+			return fmt.Errorf("part %d says %q", at, part)
+		}
+		next := nextPattern.FindStringSubmatch(b.page)
+		if last := part[1] == part[2]; last != (next == nil) {
+			return fmt.Errorf("%s has the next part %q", part[0], next)
+		} else if last && at < least {
+			return fmt.Errorf("there are %d parts", at)
+		} else if last {
+			break
+		}
+		path = bare + html.UnescapeString(next[1])
 	}
-	return s.visit(ts, http.MethodGet, "", args[0], nil, args[1:])
+	for _, text := range args[2:] {
+		if found[text] != 1 {
+			return fmt.Errorf("%q is %d times in all parts", text, found[text])
+		}
+	}
+	return nil
 }
 
 func (s *script) submit(ts *testscript.TestScript, args []string) error {
@@ -179,7 +223,7 @@ func (s *script) shown(b *browser, answer *http.Response, page string, expected 
 	if want, _ := strconv.Atoi(expected[0]); answer.StatusCode != want {
 		return fmt.Errorf("status %d, not %d: %s", answer.StatusCode, want, page)
 	}
-	if problem := pageProblem(answer, page, b.most); problem != "" {
+	if problem := pageProblem(answer, page); problem != "" {
 		return fmt.Errorf("the page %s: %s", problem, page)
 	}
 	for _, text := range expected[1:] {
@@ -204,11 +248,11 @@ var inPage = regexp.MustCompile(`(?i)<script(?: [^>]*)?>[^<]|` +
 var linkOutside = regexp.MustCompile(
 	`<a href="https?://[^"<>\s]+" rel="nofollow ugc noopener">`)
 
-// pageBytesMax is the size that no page of the tests exceeds, but one that is said to be large.
-const pageBytesMax, largeBytesMax = 60 << 10, 512 << 10
+// pageBytesMax is the size that no page exceeds.
+const pageBytesMax = 60 << 10
 
 // pageProblem returns what is wrong with a page, empty if nothing is.
-func pageProblem(answer *http.Response, page string, most int) string {
+func pageProblem(answer *http.Response, page string) string {
 	head := answer.Header
 	switch {
 	case !strings.HasPrefix(head.Get("Content-Type"), "text/html"):
@@ -219,7 +263,7 @@ func pageProblem(answer *http.Response, page string, most int) string {
 		return "may be taken for something else"
 	case head.Get("Access-Control-Allow-Origin") != "":
 		return "can be read by others"
-	case len(page) > most:
+	case len(page) > pageBytesMax:
 		return "is too large"
 	case strings.Count(page, "<h1>") != 1:
 		return "has not one heading"
@@ -357,6 +401,7 @@ func webCommands() map[string]command {
 	return map[string]command{
 		"browser": wrap((*script).useBrowser),
 		"browse":  wrap((*script).browse),
+		"inparts": wrap((*script).pageParts),
 		"submit":  wrap((*script).submit),
 		"again":   wrap((*script).again),
 		"listen":  wrap((*script).listen),
