@@ -1,8 +1,11 @@
 package webtest
 
 import (
+	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 )
@@ -108,6 +111,53 @@ func TestLive(t *testing.T) {
 		t.Errorf("without scripts: %s", got)
 	}
 	b.scripts(true)
+}
+
+// TestLongPause pauses until the service has dropped the events of the pause: the page goes on from
+// now, and says so.
+func TestLongPause(t *testing.T) {
+	t.Parallel()
+	s := &server{
+		data: filepath.Join(t.TempDir(), "data"), agents: map[string]*agent{},
+		more: []string{"--feed-events", "300"},
+	}
+	if err := s.start("127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.child.Kill() })
+	ada, err := s.agent("ada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newTab(t, s)
+	b.signIn(ada)
+	project := projectOf(t, ada)
+	ada.create(t, project, "Before")
+	b.open("/ui/live")
+	first := `document.querySelector("#live li a").innerText`
+	b.shows("the task", first+` === "Before"`)
+	b.do(chromedp.Click("#pause"))
+	b.shows("the pause", `document.querySelector("#live-state").innerText === "Paused."`)
+	for range 9 {
+		var tasks []fields
+		for at := range 100 {
+			tasks = append(tasks, fields{"create": fields{"title": fmt.Sprint("task ", at)}})
+		}
+		_, err := ada.do("checkpoint.create", fields{"summary": "s", "tasks": tasks}, project)
+		if err == nil {
+			err = s.advance(time.Second)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.do(chromedp.Click("#pause"))
+	b.shows("that events are missing", `document.querySelector("#live-state").innerText ===
+		"Events of the pause are not all here."`)
+	b.shows("the newest events", first+` !== "Before"`)
+	ada.create(t, project, "After")
+	b.shows("what comes from now on", first+` === "After"`)
+	b.quiet(400)
 }
 
 // TestDoubleClick sends a form twice, as an impatient person does.

@@ -21,9 +21,11 @@ import (
 
 // server is a program that runs for tests, with a clock that they move.
 type server struct {
-	url    string
-	data   string
-	child  *child.Process
+	url   string
+	data  string
+	child *child.Process
+	// more are further arguments of the program.
+	more   []string
 	agents map[string]*agent
 }
 
@@ -59,8 +61,8 @@ func serve(data, listen string) (*server, error) {
 
 func (s *server) start(listen string) (err error) {
 	s.child, err = child.Start(context.Background(), patience, child.Program{
-		Path: pws, Args: []string{"serve", "--listen", listen, "--data", s.data,
-			"--rate-limits", "off", "--test-clock"},
+		Path: pws, Args: append([]string{"serve", "--listen", listen, "--data", s.data,
+			"--rate-limits", "off", "--test-clock"}, s.more...),
 	})
 	if err != nil {
 		return err

@@ -26,12 +26,16 @@ addEventListener("keydown", (event) => {
 // follow keeps a stream open while the page is seen. A browser opens it again by itself where the
 // connection ended, behind the last event; where it was refused, this does, more and more slowly.
 // A hidden page gives its connection back, because browsers have few for one server.
-function follow(address, take, say) {
+// The service keeps events for a while only: after a longer pause the events from now on are
+// followed, as the page of now says, which again is given, and that is said.
+function follow(address, take, say, again) {
   let source = null;
   let timer = 0;
   let last = "";
   let wait = 2000;
   let paused = false;
+  let missed = false;
+  const quiet = () => say(missed ? "Events of the pause are not all here." : "");
   const close = () => {
     clearTimeout(timer);
     source?.close();
@@ -45,7 +49,7 @@ function follow(address, take, say) {
     source = mine;
     mine.onopen = () => {
       wait = 2000;
-      say("");
+      quiet();
     };
     mine.onmessage = (event) => {
       last = event.lastEventId;
@@ -55,9 +59,36 @@ function follow(address, take, say) {
       if (mine !== source) return;
       say("Not connected; trying again.");
       if (mine.readyState !== EventSource.CLOSED) return;
-      timer = setTimeout(open, wait);
-      wait = Math.min(2 * wait, 60000);
+      refused(at, () => mine === source);
     };
+  };
+  // Why a stream was refused is said to a request that is none of EventSource.
+  const refused = async (at, current) => {
+    const control = new AbortController();
+    const ask = (to, accept) => fetch(to, { headers: { Accept: accept }, signal: control.signal });
+    try {
+      const { status } = await ask(at, "text/event-stream");
+      if (status === 400 && current()) {
+        const page = await (await ask(location.href, "text/html")).text();
+        const now = new DOMParser().parseFromString(page, "text/html");
+        const stream = now.querySelector("[data-stream]")?.dataset.stream;
+        if (stream && current()) {
+          address = stream;
+          last = "";
+          missed = true;
+          again(now);
+          open();
+          return;
+        }
+      }
+    } catch {
+      // The server is gone for now.
+    } finally {
+      control.abort();
+    }
+    if (!current()) return;
+    timer = setTimeout(open, wait);
+    wait = Math.min(2 * wait, 60000);
   };
   const update = () => {
     if (paused || document.hidden) close();
@@ -100,7 +131,9 @@ if (list) {
     if (list.children.length > linesMax && !oldest.contains(document.activeElement)) {
       oldest.remove();
     }
-  }, (text) => { state.textContent = text; });
+  }, (text) => { state.textContent = text; }, (now) => {
+    list.replaceChildren(...now.querySelector("#live").children);
+  });
   let paused = false;
   button.hidden = false;
   button.addEventListener("click", () => {
@@ -121,5 +154,22 @@ if (fresh) {
     count += 1;
     link.textContent = `${count} new: show`;
     if (count === 1) fresh.append(link);
-  }, () => {});
+  }, () => {}, () => {
+    link.textContent = "Much is new: show";
+    fresh.append(link);
+  });
+}
+
+// A click on the number of a new line of a contribution's diff fills in where a comment goes.
+const decide = document.querySelector("#decide");
+if (decide?.elements.line) {
+  decide.classList.add("by-click");
+  document.addEventListener("click", (event) => {
+    const cell = event.target.closest(".diff td[id]");
+    const place = /^f\d+R(\d+)$/.exec(cell?.id);
+    if (!place) return;
+    decide.elements.path.value = cell.closest("[data-path]").dataset.path;
+    decide.elements.line.value = place[1];
+    decide.elements.body.focus();
+  });
 }
