@@ -122,7 +122,7 @@ func (d servedDocument) operation() *Operation {
 }
 
 func readHome(c *Call, _ *None) (Reply, error) {
-	if c.PrefersHTML && c.Service.Config.WebPage {
+	if c.PrefersHTML && c.hasPages() {
 		return Reply{Status: 303, Data: Document{
 			ContentType: plainMedia, Location: WebPath, Varies: true,
 		}}, nil

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"net"
 	"net/netip"
 	"net/url"
 	"strconv"
@@ -15,12 +16,46 @@ func (c *Call) base() string {
 	switch {
 	case config.PublicURL != "":
 		return config.PublicURL
+	case c.OnPages:
+		return c.reached(config.Address)
 	case hostHolds(c.Host) && c.Secure:
 		return "https://" + c.Host
 	case hostHolds(c.Host):
 		return "http://" + c.Host
 	}
 	return config.Address
+}
+
+// webBase is the address of the web page as the caller can reach it.
+func (c *Call) webBase() string {
+	if own := c.Service.Config.WebURL; own != "" {
+		return c.reached(own)
+	}
+	return c.base()
+}
+
+// reached is a listening address as a URL that the caller can use: all addresses of the machine
+// become the host that the request was sent to.
+func (c *Call) reached(address string) string {
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	ip, err := netip.ParseAddr(parsed.Hostname())
+	if err != nil || !ip.IsUnspecified() {
+		return address
+	}
+	name := "localhost"
+	if hostHolds(c.Host) {
+		name = (&url.URL{Host: c.Host}).Hostname()
+	}
+	return parsed.Scheme + "://" + net.JoinHostPort(name, parsed.Port())
+}
+
+// hasPages reports whether the address that the request was sent to has the web page.
+func (c *Call) hasPages() bool {
+	config := &c.Service.Config
+	return config.WebPage && (c.OnPages || config.WebURL == "")
 }
 
 // PublicURLProblem says what is wrong with the base URL of a deployment, empty where it holds.

@@ -383,6 +383,18 @@ func (o *Operation) DescribesService() bool {
 		(len(o.Media) > 0 || strings.HasPrefix(o.Name, "meta."))
 }
 
+// pageSignIn are the operations that the page of the sign-in uses in a browser with a key.
+var pageSignIn = []string{
+	"agent.register_start", "agent.register_complete", "agent.read", "auth.challenge",
+	"auth.session", "auth.web_code", "auth.end_session",
+}
+
+// ForPages reports whether the operation is served at an address that is for pages alone: it is a
+// page, describes the service, or is needed to sign in there.
+func (o *Operation) ForPages() bool {
+	return o.Page || o.DescribesService() || slices.Contains(pageSignIn, o.Name)
+}
+
 // Writes reports whether the operation changes anything.
 func (o *Operation) Writes() bool { return o.Method != "GET" && o.Category != CategoryRead }
 

@@ -48,8 +48,10 @@ type Config struct {
 	Address string
 	// Started is the start of the process in Unix milliseconds.
 	Started int64
-	// WebPage says that the service has a web page.
+	// WebPage says that the service has a web page. WebURL is the base of its links if it has an
+	// address of its own, without a trailing slash; else it is empty.
 	WebPage bool
+	WebURL  string
 	// NoEarlierMCP rejects MCP clients with a version before MCPVersion.
 	NoEarlierMCP bool
 	// Limits are the active rate limits, for the capability model; empty if they are off.

@@ -39,7 +39,7 @@ func requestWebCode(c *Call, _ *None) (Reply, error) {
 		return Reply{}, err
 	}
 	return Reply{Data: WebCodeData{
-		URL: c.Base() + WebPath + "login#" + granted.Code, ExpiresAt: Time(granted.ExpiresAt),
+		URL: c.webBase() + WebPath + "login#" + granted.Code, ExpiresAt: Time(granted.ExpiresAt),
 	}}, nil
 }
 

@@ -73,7 +73,11 @@ func (s *Server) anyMayRead(op *api.Operation) bool {
 // origin as the server for its browser. Names without a dot and addresses cannot be used for that.
 // Errors: FORBIDDEN.
 func (s *Server) checkHost(x *exchange) error {
-	if !s.cfg.LoopbackOnly {
+	local := s.cfg.LoopbackOnly
+	if x.call.OnPages {
+		local = s.cfg.PagesLoopbackOnly
+	}
+	if !local {
 		return nil
 	}
 	name := x.ctx.Request.Header.Host()
@@ -138,13 +142,13 @@ func (s *Server) options(x *exchange, at target) error {
 	if at.whole == "*" {
 		return nil
 	}
-	allowed := s.routes.allowed(at.path)
-	toMCP := at.path == mcpPath
+	allowed := x.routes().allowed(at.path)
+	toMCP := x.atMCP(at.path)
 	if toMCP {
 		allowed = []string{fasthttp.MethodOptions, fasthttp.MethodPost}
 	}
 	if len(allowed) == 0 && s.raw[at.path] == nil {
-		return s.routeFault(x.ctx, at.path)
+		return x.routeFault(at.path)
 	}
 	if len(allowed) > 0 {
 		h.Set(fasthttp.HeaderAllow, strings.Join(allowed, ", "))
@@ -157,7 +161,7 @@ func (s *Server) options(x *exchange, at target) error {
 		h.Set(fasthttp.HeaderAccessControlAllowMethods, strings.Join(allowed, ", "))
 		h.Set(fasthttp.HeaderAccessControlAllowHeaders, writingHeaders)
 		h.Set(fasthttp.HeaderAccessControlMaxAge, preflightAge)
-	} else if s.anyMayRead(s.reading(at.path)) {
+	} else if s.anyMayRead(x.reading(at.path)) {
 		reading := slices.DeleteFunc(allowed, func(method string) bool {
 			return method != fasthttp.MethodGet && method != fasthttp.MethodHead
 		})
@@ -170,8 +174,8 @@ func (s *Server) options(x *exchange, at target) error {
 }
 
 // reading is the operation that reads a path, nil if there is none.
-func (s *Server) reading(path string) *api.Operation {
-	if found := s.routes.best(fasthttp.MethodGet, path); found != nil {
+func (x *exchange) reading(path string) *api.Operation {
+	if found := x.routes().best(fasthttp.MethodGet, path); found != nil {
 		return found.operation
 	}
 	return nil

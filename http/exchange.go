@@ -103,6 +103,7 @@ func (s *Server) begin(ctx *fasthttp.RequestCtx) *exchange {
 	id.New(x.call.Now, entropy).Append(x.requestID[:0], id.Request)
 	if c, tracked := ctx.Conn().(*conn); tracked {
 		x.ip = c.ip
+		x.call.OnPages = c.pages
 	}
 	for key, value := range ctx.Request.Header.All() {
 		x.headers.add(key, value)

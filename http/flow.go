@@ -36,7 +36,7 @@ func (s *Server) answer(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	if at.path == mcpPath {
+	if x.atMCP(at.path) {
 		return s.answerMCP(x, at)
 	}
 	if string(x.ctx.Method()) == fasthttp.MethodOptions {
@@ -115,11 +115,11 @@ func (x *exchange) accept() (target, error) {
 // route finds the operation of a request. A request without one counts for its address. Errors:
 // ROUTE_NOT_FOUND, METHOD_NOT_ALLOWED.
 func (s *Server) route(x *exchange, at target) (*route, error) {
-	found, params := s.routes.find(x.ctx, at.path, x.call.Params)
+	found, params := x.routes().find(x.ctx, at.path, x.call.Params)
 	if found == nil {
 		// The refusal by the route says more than that by a limit.
 		_ = s.countUnrouted(x)
-		return nil, s.routeFault(x.ctx, at.path)
+		return nil, x.routeFault(at.path)
 	}
 	x.call.Params = params
 	x.enter(found)

@@ -93,14 +93,14 @@ func (s *Server) checkHead(x *exchange) error {
 	switch {
 	case method == fasthttp.MethodOptions:
 		return x.checkSize(unroutedBody)
-	case at.path == mcpPath:
+	case x.atMCP(at.path):
 		return s.checkHeadMCP(x)
 	case s.raw[at.path] != nil:
 		return x.checkSize(s.cfg.BodyMax)
 	}
-	found, params := s.routes.search(method, at.path, x.call.Params)
+	found, params := x.routes().search(method, at.path, x.call.Params)
 	if found == nil {
-		return s.routeFault(x.ctx, at.path)
+		return x.routeFault(at.path)
 	}
 	x.route, x.call.Params = found, params
 	if err := s.checkPage(x); err != nil {

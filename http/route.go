@@ -23,6 +23,37 @@ type routes struct {
 	bodyLeast int
 }
 
+// setRoutes makes the routes of both addresses.
+func (s *Server) setRoutes() {
+	s.routes = newRoutes(s.cfg.Table, s.cfg.BodyMax)
+	s.routesMain, s.routesPages = s.routes, s.routes
+	if !s.cfg.PagesApart {
+		return
+	}
+	var main, pages []*api.Operation
+	for _, op := range s.cfg.Table {
+		if !op.Page {
+			main = append(main, op)
+		}
+		if op.ForPages() {
+			pages = append(pages, op)
+		}
+	}
+	s.routesMain = newRoutes(main, s.cfg.BodyMax)
+	s.routesPages = newRoutes(pages, s.cfg.BodyMax)
+}
+
+// routes are those of the address that the request was sent to.
+func (x *exchange) routes() *routes {
+	if x.call.OnPages {
+		return x.server.routesPages
+	}
+	return x.server.routesMain
+}
+
+// atMCP reports whether a path is that of MCP, which the address of the pages does not have.
+func (x *exchange) atMCP(path string) bool { return path == mcpPath && !x.call.OnPages }
+
 func newRoutes(table []*api.Operation, bodyMax int) *routes {
 	r := &routes{trees: map[string]*radix.Tree{}, bodyLeast: min(unroutedBody, bodyMax)}
 	patterns := map[string][]*route{}
@@ -149,12 +180,12 @@ func (r *routes) allowed(path string) []string {
 
 // routeFault returns the error for a path and method without an operation. Errors:
 // ROUTE_NOT_FOUND, METHOD_NOT_ALLOWED.
-func (s *Server) routeFault(ctx *fasthttp.RequestCtx, path string) error {
-	allowed := s.routes.allowed(path)
+func (x *exchange) routeFault(path string) error {
+	allowed := x.routes().allowed(path)
 	if len(allowed) == 0 {
 		return fault.New(fault.RouteNotFound, "There is no operation at this path.")
 	}
-	ctx.Response.Header.Set(fasthttp.HeaderAllow, strings.Join(allowed, ", "))
+	x.ctx.Response.Header.Set(fasthttp.HeaderAllow, strings.Join(allowed, ", "))
 	return fault.New(fault.MethodNotAllowed, "The path does not take this method.").
 		With("allowed", allowed)
 }

@@ -79,6 +79,9 @@ type Config struct {
 	// LoopbackOnly says that clients reach the server by a loopback address alone. Requests to
 	// another domain name are refused.
 	LoopbackOnly bool
+	// PagesApart says that pages are served by ServePages alone. PagesLoopbackOnly is LoopbackOnly for
+	// the address of the pages.
+	PagesApart, PagesLoopbackOnly bool
 	// SlowRequest is the duration from which a request is logged as a warning. Default 1 s; a negative
 	// one means never.
 	SlowRequest time.Duration
@@ -165,7 +168,9 @@ type Server struct {
 	cfg     Config
 	log     *slog.Logger
 	service *api.Service
-	routes  *routes
+	// routes are all; routesMain and routesPages are those of Serve and of ServePages.
+	routes, routesMain, routesPages *routes
+
 	raw     map[string]RawHandler
 	limiter *limiter
 	// refusals count those that are made at once, by agent or network.
@@ -241,7 +246,7 @@ func newServer(
 	s.conns.trusts = s.trusts
 	s.conns.firstEarlier = max(0, cfg.ReadTimeout-cfg.FirstByteTimeout)
 	s.conns.slack = min(cfg.ReadTimeout, cfg.WriteTimeout, cfg.IdleTimeout) / 64
-	s.routes = newRoutes(cfg.Table, cfg.BodyMax)
+	s.setRoutes()
 	if s.mcp, err = newMCP(&service.Config, cfg.Table, s.routes, cfg.BodyMax); err != nil {
 		return nil, err
 	}
@@ -279,9 +284,16 @@ func (s *Server) connState(c net.Conn, state fasthttp.ConnState) {
 
 // Serve answers the connections of a listener until Shutdown and then returns nil. It may be called
 // for several listeners.
-func (s *Server) Serve(ln net.Listener) error {
+func (s *Server) Serve(ln net.Listener) error { return s.serve(ln, false) }
+
+// ServePages is Serve for an address that has the pages, and what they need, and nothing else. It
+// needs PagesApart.
+func (s *Server) ServePages(ln net.Listener) error { return s.serve(ln, true) }
+
+func (s *Server) serve(ln net.Listener, pages bool) error {
 	own := &listener{
 		Listener: ln, conns: &s.conns, overLimit: s.refuseConnection, stopping: s.stopping,
+		pages: pages,
 	}
 	if !s.conns.listen(own) {
 		return ln.Close()

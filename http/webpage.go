@@ -47,7 +47,11 @@ func (x *exchange) cookieName() string {
 
 // secure reports whether the browser uses https.
 func (x *exchange) secure() bool {
-	return x.call.Secure || strings.HasPrefix(x.server.service.Config.PublicURL, "https:")
+	config := &x.server.service.Config
+	if x.call.OnPages {
+		return x.call.Secure || strings.HasPrefix(config.WebURL, "https:")
+	}
+	return x.call.Secure || strings.HasPrefix(config.PublicURL, "https:")
 }
 
 // resolveCookie finds the session of the cookie. One that has ended counts as none.

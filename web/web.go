@@ -150,6 +150,10 @@ func (w *Web) render(c *api.Call, made view) []byte {
 	if page.Key = made.Form.key; page.Key == "" {
 		page.Key = newFormKey(c)
 	}
+	if c.Service.Config.WebURL != "" {
+		// This address does not have the rest of the interface.
+		page.Source = ""
+	}
 	page.body = new(bytes.Buffer)
 	if err := w.templates[made.Template].Execute(page.body, page); err != nil {
 		// Templates are compiled with the program; what they get is typed.

@@ -23,6 +23,8 @@ type server struct {
 	command *exec.Cmd
 	log     *os.File
 	address string
+	// pages is the address of the web page, which may be another one.
+	pages   string
 	limited bool
 }
 
@@ -70,7 +72,8 @@ func (s *script) serve(ts *testscript.TestScript, args []string) error {
 	}
 	timer := time.AfterFunc(patience, func() { _ = command.Process.Kill() })
 	defer timer.Stop()
-	line, err := bufio.NewReader(out).ReadString('\n')
+	lines := bufio.NewReader(out)
+	line, err := lines.ReadString('\n')
 	address, found := strings.CutPrefix(line, "listening on http://")
 	if err != nil || !found {
 		_ = command.Process.Kill()
@@ -81,7 +84,17 @@ func (s *script) serve(ts *testscript.TestScript, args []string) error {
 		command: command, log: log, address: strings.TrimSpace(address),
 		limited: !strings.Contains(strings.Join(s.flags, " "), "--rate-limits off"),
 	}
+	s.server.pages = s.server.address
+	if slices.Contains(s.flags, "--web-listen") {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return err
+		}
+		s.server.pages = strings.TrimPrefix(strings.TrimSpace(line), "web page on http://")
+	}
 	ts.Setenv("address", s.server.address)
+	s.set(ts, "pages", s.server.pages)
+	s.set(ts, "main", s.server.address)
 	return nil
 }
 

@@ -32,6 +32,7 @@ import (
 //	cookie                                 sets the variable cookie to the browser's
 //	noted AGENT TIME                       waits until the agent was seen after that time
 //	asset NAME                             loads a file of the page that was shown last
+//	beside METHOD PATH STATUS [REGEXP]     sends what is no page to the address of the pages
 //	saved PATH STATUS [REGEXP]             loads a file of a project, which no browser shows
 //
 // They follow redirects and expect a status and texts of the page, or with ! that it has none. A
@@ -131,7 +132,7 @@ func (s *script) pageParts(ts *testscript.TestScript, args []string) error {
 }
 
 func (s *script) submit(ts *testscript.TestScript, args []string) error {
-	origin := "http://" + s.server.address
+	origin := "http://" + s.server.pages
 	if len(args) > 2 && args[0] == "-from" {
 		origin, args = args[1], args[2:]
 	}
@@ -161,7 +162,7 @@ func (s *script) again(ts *testscript.TestScript, args []string) error {
 		name, value, _ := strings.Cut(s.expand(field), "=")
 		fields.Set(name, value)
 	}
-	return s.visit(ts, http.MethodPost, "http://"+s.server.address, b.path, fields, args[at:])
+	return s.visit(ts, http.MethodPost, "http://"+s.server.pages, b.path, fields, args[at:])
 }
 
 // visit opens a page and checks what it shows.
@@ -185,7 +186,7 @@ func (s *script) visit(
 		b.path, b.fields = path, fields
 		body = strings.NewReader(fields.Encode())
 	}
-	asked, err := http.NewRequest(method, "http://"+s.server.address+s.expand(path), body)
+	asked, err := http.NewRequest(method, "http://"+s.server.pages+s.expand(path), body)
 	if err != nil {
 		return err
 	}
@@ -303,7 +304,7 @@ func (s *script) cookie(ts *testscript.TestScript, _ []string) error {
 	if err != nil {
 		return err
 	}
-	for _, one := range b.http.Jar.Cookies(&url.URL{Scheme: "http", Host: s.server.address}) {
+	for _, one := range b.http.Jar.Cookies(&url.URL{Scheme: "http", Host: s.server.pages}) {
 		s.set(ts, "cookie", one.Value)
 	}
 	return nil
@@ -344,7 +345,7 @@ func (s *script) asset(_ *testscript.TestScript, args []string) error {
 		address[0]: "200 public, max-age=31536000, immutable",
 		strings.Replace(address[0], address[1], "other", 1): "404 no-store",
 	} {
-		answer, err := b.http.Get("http://" + s.server.address + path)
+		answer, err := b.http.Get("http://" + s.server.pages + path)
 		if err != nil {
 			return err
 		}
@@ -366,7 +367,7 @@ func (s *script) saved(_ *testscript.TestScript, args []string) error {
 	if err != nil {
 		return err
 	}
-	answer, err := b.http.Get("http://" + s.server.address + s.expand(args[0]))
+	answer, err := b.http.Get("http://" + s.server.pages + s.expand(args[0]))
 	if err != nil {
 		return err
 	}
@@ -397,6 +398,36 @@ func (s *script) saved(_ *testscript.TestScript, args []string) error {
 	return nil
 }
 
+// beside sends a request for what is no page, as scripts of a page do.
+func (s *script) beside(_ *testscript.TestScript, args []string) error {
+	if len(args) < 3 {
+		return errors.New("usage: beside METHOD PATH STATUS [REGEXP]")
+	}
+	asked, err := http.NewRequest(args[0], "http://"+s.server.pages+args[1], strings.NewReader("{}"))
+	if err != nil {
+		return err
+	}
+	asked.Header.Set("Content-Type", "application/json")
+	asked.Header.Set("Origin", "http://"+s.server.pages)
+	answer, err := http.DefaultClient.Do(asked)
+	if err != nil {
+		return err
+	}
+	text, err := io.ReadAll(answer.Body)
+	if err := errors.Join(err, answer.Body.Close()); err != nil {
+		return err
+	}
+	if got := strconv.Itoa(answer.StatusCode); got != args[2] {
+		return fmt.Errorf("status %s: %s", got, text)
+	}
+	for _, pattern := range args[3:] {
+		if !regexp.MustCompile(s.expand(pattern)).Match(text) {
+			return fmt.Errorf("no %q in %s", pattern, text)
+		}
+	}
+	return nil
+}
+
 func webCommands() map[string]command {
 	return map[string]command{
 		"browser": wrap((*script).useBrowser),
@@ -411,6 +442,7 @@ func webCommands() map[string]command {
 		"cookie":  wrap((*script).cookie),
 		"asset":   wrap((*script).asset),
 		"saved":   wrap((*script).saved),
+		"beside":  wrap((*script).beside),
 		"noted":   wrap((*script).noted),
 	}
 }

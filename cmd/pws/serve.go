@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/netip"
 	"os"
 	"os/signal"
@@ -71,7 +70,9 @@ type ServeCommand struct {
 
 	MCPLegacy string `name:"mcp-legacy" default:"on" enum:"on,off" help:"MCP before version 2026-07-28: on or off."`
 
-	Web string `default:"on" enum:"on,off" help:"Web page below /ui/: on or off."`
+	Web       string `default:"on" enum:"on,off" help:"Web page below /ui/: on or off."`
+	WebListen string `help:"Address for the web page alone; absent: that of --listen."`
+	WebURL    string `name:"web-url" help:"Base URL of the page at --web-listen, if a proxy gives it another one."`
 
 	Search     string        `default:"on" enum:"on,off" help:"Whether public work is indexed for search: on or off."`
 	FeedEvents int           `default:"1000000" help:"Events that are kept for those who poll."`
@@ -122,25 +123,24 @@ func (c *ServeCommand) Run(out io.Writer) error {
 		log.Warn("TEST CLOCK ENABLED: any client can change the time. Do not use this in production.")
 		serverConfig.Table = append(serverConfig.Table, api.TestClock(engine.Advance))
 	}
-	listener, err := net.Listen("tcp", c.Listen)
+	at, err := c.listen()
 	if err != nil {
 		return errors.Join(err, engine.Close())
 	}
-	address := "http://" + listener.Addr().String()
 	service := api.NewService(engine, api.Config{
 		Version: version, Started: engine.Now(), Limits: limits,
 		Stored: c.storedLimits(), UploadRecordBytes: fitted.uploadRecords(),
-		PublicURL: c.PublicURL, Address: address, NoEarlierMCP: c.MCPLegacy == "off",
-		WebPage: c.Web == "on",
+		PublicURL: c.PublicURL, Address: urlOf(at.main), NoEarlierMCP: c.MCPLegacy == "off",
+		WebPage: c.Web == "on", WebURL: at.webURL,
 	})
 	service.Documents = docs.New(service.Config)
 	admin, err := startAdmin(c.AdminListen, engine, &serverConfig, log)
 	if err != nil {
-		return errors.Join(err, listener.Close(), engine.Close())
+		return errors.Join(err, at.close(), engine.Close())
 	}
 	server, err := http.New(service, serverConfig, log)
 	if err != nil {
-		return errors.Join(err, listener.Close(), engine.Close())
+		return errors.Join(err, at.close(), engine.Close())
 	}
 	admin.watch(server)
 	if c.Web == "on" {
@@ -150,7 +150,7 @@ func (c *ServeCommand) Run(out io.Writer) error {
 	if err != nil {
 		log.Error("there is no admin socket: pws admin cannot be used", "error", err)
 	}
-	err = c.serve(server, listener, out, address, failed)
+	err = c.serve(server, at, out, failed)
 	socket.stop()
 	admin.stop()
 	if err = errors.Join(err, engine.Close()); err == nil {
@@ -170,14 +170,16 @@ func widenScheduler() {
 
 // serve runs until a signal, which is a success, or until the storage or the listener fails.
 func (c *ServeCommand) serve(
-	server *http.Server, listener net.Listener, out io.Writer, address string, failed chan error,
+	server *http.Server, at addresses, out io.Writer, failed chan error,
 ) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, stopSignals()...)
 	defer signal.Stop(signals)
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(listener) }()
-	fmt.Fprintln(out, "listening on", address)
+	ended := at.serve(server)
+	fmt.Fprintln(out, "listening on", urlOf(at.main))
+	if at.pages != nil {
+		fmt.Fprintln(out, "web page on", urlOf(at.pages))
+	}
 	var cause error
 	var received os.Signal
 	select {
@@ -190,7 +192,11 @@ func (c *ServeCommand) serve(
 	logStop(c.logger(), received, cause)
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownMax)
 	defer cancel()
-	return errors.Join(cause, server.Shutdown(ctx), <-ended)
+	cause = errors.Join(cause, server.Shutdown(ctx))
+	for range cap(ended) {
+		cause = errors.Join(cause, <-ended)
+	}
+	return cause
 }
 
 func (c *ServeCommand) logger() *slog.Logger {
@@ -252,6 +258,10 @@ func (c *ServeCommand) serverConfig() (http.Config, []api.RateLimit, error) {
 		config.WebFailure = pages.Failure
 		config.Table = append(config.Table, pages.Table()...)
 	}
+	if err := c.checkWeb(); err != nil {
+		return config, nil, err
+	}
+	config.PagesApart = c.WebListen != ""
 	if c.AdminListen != "" {
 		if err := listenProblem("--admin-listen", c.AdminListen); err != nil {
 			return config, nil, err
@@ -267,6 +277,8 @@ func (c *ServeCommand) serverConfig() (http.Config, []api.RateLimit, error) {
 		config.Origins = append([]string{}, c.AllowedOrigins...)
 		config.LoopbackOnly = len(c.TrustedProxies) == 0 && listensOnLoopback(c.Listen)
 	}
+	config.PagesLoopbackOnly = c.WebURL == "" && len(c.TrustedProxies) == 0 &&
+		listensOnLoopback(c.WebListen)
 	for _, network := range c.TrustedProxies {
 		prefix, err := netip.ParsePrefix(network)
 		if err != nil {

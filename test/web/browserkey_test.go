@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -348,4 +349,45 @@ func TestBrowsersWithoutKeys(t *testing.T) {
 	b.open("/ui/login")
 	b.says("This needs JavaScript. Without it, use pws login --web.")
 	b.quiet(200)
+}
+
+// TestPagesApart signs in where the pages have an address of their own.
+func TestPagesApart(t *testing.T) {
+	t.Parallel()
+	s := &server{
+		data: filepath.Join(t.TempDir(), "data"), agents: map[string]*agent{},
+		more: []string{"--web-listen", "127.0.0.1:0"},
+	}
+	if err := s.start("127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.child.Kill() })
+	ada, err := s.agent("ada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	link, err := ada.signInLink()
+	if err != nil {
+		t.Fatal(err)
+	}
+	apart := origin(link)
+	if apart == s.url {
+		t.Fatalf("the link leads to %s", link)
+	}
+	b := newTab(t, &server{url: apart})
+	b.follow(link, confirmButton)
+	b.next(chromedp.Click(confirmButton))
+	b.greets("ada")
+	b.next(chromedp.Click(`form.who button`))
+	b.registers("hal")
+	b.greets("hal")
+	b.wrong(b.everyLook())
+	b.next(chromedp.Click(`form.who button`))
+	b.until(keyUse)
+	b.do(chromedp.Click(keyUse))
+	b.greets("hal")
+	b.quiet(200)
+	if status, _, _, err := get(s.url + "/ui/"); status != 404 || err != nil {
+		t.Errorf("the address of the interface has a page: %d, %v", status, err)
+	}
 }
