@@ -303,6 +303,9 @@ func listFiles(c *Call, _ *None) (Reply, error) {
 	return Reply{Data: data}, err
 }
 
+// filesAhead is the number of files that memory is made for before a page is read.
+const filesAhead = 100
+
 // pageOfFiles takes one page from an ordered walk over files.
 func (c *Call) pageOfFiles(
 	after []byte, limit int, walk func(from string, yield func(work.FileInfo) bool),
@@ -311,7 +314,7 @@ func (c *Call) pageOfFiles(
 	if err != nil {
 		return FilesData{}, err
 	}
-	data := FilesData{Files: []File{}}
+	data := FilesData{Files: make([]File, 0, min(limit, filesAhead))}
 	data.NextCursor = c.walkFiles(after, limit, filter, walk, func(info work.FileInfo) {
 		data.Files = append(data.Files, file(info))
 	})
