@@ -13,6 +13,7 @@ func (w *Web) commentForms() []*api.Operation {
 		w.form("discuss", at("p")+"/{project}/discussions", (*visit).discussions, discuss),
 		w.form("comment", path+"/comment", again, comment),
 		w.form("status", path+"/status", again, setStatus),
+		w.form("delete_comment", path+"/delete", again, deleteComment),
 	}
 }
 
@@ -39,6 +40,29 @@ func comment(v *visit, fields url.Values) (api.WebPage, error) {
 		page.Location += "#" + made.Comment.ID
 	}
 	return page, renamed(err, "reply_to_id", "reply")
+}
+
+// deleteComment deletes a comment after a question.
+func deleteComment(v *visit, fields url.Values) (api.WebPage, error) {
+	back := at("d", v.Param("discussion"))
+	if fields.Get(confirmedField) == "" {
+		return v.ask(fields, question{
+			Title: "Delete the comment?",
+			Text: "Its text is gone for ever. That there was a comment, and who deleted it, is still " +
+				"seen.",
+			Button: "Delete the comment", Back: back, Action: back + "/delete",
+		}), nil
+	}
+	id := fields.Get("comment")
+	_, err := submit[api.CommentData](v, "discussion.delete_comment",
+		[]string{v.Param("discussion"), url.PathEscape(id)}, map[string]any{})
+	return to(back + "#" + url.QueryEscape(id)), err
+}
+
+// MayDelete says that the visitor may delete a comment.
+func (t talk) MayDelete(handle string, one api.Comment) bool {
+	own := handle != "" && one.Author.Handle == handle
+	return one.DeletedAt == nil && (own || moderates(t.Project) && t.Project.Visibility != "PRIVATE")
 }
 
 // setStatus closes a discussion, or opens it again.

@@ -16,6 +16,7 @@ func (w *Web) managePages() []*api.Operation {
 		w.form("unblock", path+"/unblock", again, unblock),
 		w.form("turn", path+"/turn", again, endTurn),
 		w.form("archive", path+"/archive", again, archive),
+		w.form("restore", at("projects")+"/restore", (*visit).projects, restore),
 	}
 }
 
@@ -120,4 +121,11 @@ func archive(v *visit, fields url.Values) (api.WebPage, error) {
 	_, err := submit[api.ProjectData](v, "project.update", []string{id},
 		map[string]any{"status": status})
 	return to(back), err
+}
+
+// restore brings back a project that its owner has deleted.
+func restore(v *visit, fields url.Values) (api.WebPage, error) {
+	id := fields.Get("project")
+	_, err := submit[api.ProjectData](v, "project.restore", []string{url.PathEscape(id)}, nil)
+	return to(at("p", id)), err
 }

@@ -62,14 +62,27 @@ func (f found) Link(one api.SearchResult) string {
 	return at("p", deref(one.ProjectID))
 }
 
+// ownProjects are a page of the visitor's projects, and the newest of those that were deleted.
+type ownProjects struct {
+	List    []api.Project
+	Next    string
+	Deleted []api.Project
+}
+
 func (v *visit) projects() (view, error) {
-	mine, err := read[api.OwnProjectsData](v, "project.mine", nil, "limit", "50",
-		"cursor", v.Query["cursor"])
-	return view{
+	made := view{
 		Template: "projects", Title: "Projects", Tab: "projects",
 		Source: "/api/v1/agents/me/projects",
-		Data:   inHead[[]api.Project]{List: mine.Projects, Next: next(mine.NextCursor)},
-	}, err
+	}
+	mine, err := read[api.OwnProjectsData](v, "project.mine", nil, "limit", "50",
+		"cursor", v.Query["cursor"])
+	if err != nil {
+		return made, err
+	}
+	deleted, err := read[api.OwnProjectsData](v, "project.mine", nil, "limit", "20",
+		"status", "DELETED")
+	made.Data = ownProjects{mine.Projects, next(mine.NextCursor), deleted.Projects}
+	return made, err
 }
 
 func (v *visit) inbox() (view, error) {

@@ -126,6 +126,11 @@ func (s shown) Ago(at any) string {
 	return time.UnixMilli(millis(at)).UTC().Format(time.DateOnly)
 }
 
+// Date is the day of a time.
+func (shown) Date(at any) string {
+	return time.UnixMilli(millis(at)).UTC().Format(time.DateOnly)
+}
+
 // lease is how much is left of a claim: in percent and in words. Short ones have less than a
 // quarter.
 type lease struct {

@@ -200,6 +200,14 @@ type with struct {
 // With is what a part of the page gets.
 func (s shown) With(one any) with { return with{s, one} }
 
+// subject is what a discussion can be about.
+type subject struct{ Kind, Project, ID string }
+
+// Subject is what the form of a discussion gets.
+func (s shown) Subject(kind, project, id string) with {
+	return s.With(subject{kind, project, id})
+}
+
 // Failure is the page of a refusal.
 func (w *Web) Failure(c *api.Call, failure api.WebFailure) []byte {
 	return w.render(c, view{Template: "failure", Title: failure.Message, Data: failure})

@@ -282,12 +282,19 @@ func (c *ContributionAcceptCommand) Run(ctx context.Context, env *Env) error {
 // ContributionRejectCommand rejects.
 type ContributionRejectCommand struct {
 	aContribution
-	Message string `short:"m" required:"" help:"The reason." placeholder:"TEXT"`
+	Revision string `help:"The revision that was read; the newest by default." placeholder:"REVISION"`
+	Message  string `short:"m" required:"" help:"The reason." placeholder:"TEXT"`
 }
 
 // Run rejects the contribution.
 func (c *ContributionRejectCommand) Run(ctx context.Context, env *Env) error {
-	return c.end(ctx, env, "reject", c.Message)
+	return c.onNewest(ctx, env, func(revision string) (*client.Request, error) {
+		if c.Revision != "" {
+			revision = c.Revision
+		}
+		return write(http.MethodPost, apiPath("contributions", c.Contribution, "reject"),
+			members("revision_id", revision, "reason", c.Message))
+	}, say("%s is %s.", "contribution.id", "contribution.status"))
 }
 
 // ContributionWithdrawCommand withdraws.
@@ -298,10 +305,6 @@ type ContributionWithdrawCommand struct {
 
 // Run withdraws the contribution.
 func (c *ContributionWithdrawCommand) Run(ctx context.Context, env *Env) error {
-	return c.end(ctx, env, "withdraw", c.Message)
-}
-
-func (c *aContribution) end(ctx context.Context, env *Env, verb, reason string) error {
-	return c.send(ctx, env, http.MethodPost, apiPath("contributions", c.Contribution, verb),
-		members("reason", reason), say("%s is %s.", "contribution.id", "contribution.status"))
+	return c.send(ctx, env, http.MethodPost, apiPath("contributions", c.Contribution, "withdraw"),
+		members("reason", c.Message), say("%s is %s.", "contribution.id", "contribution.status"))
 }

@@ -144,6 +144,14 @@ func TestFormsWithoutScripts(t *testing.T) {
 	b.filled("details.new form", map[string]string{"title": "Do it by hand"}, "button")
 	b.says("Do it by hand")
 
+	b.open("/ui/p/" + p + "/discussions")
+	b.filled(`form[action$="/discussions"]`, map[string]string{"title": "Own", "body": "x"}, "button")
+	b.filled(`form[action$="/comment"]`, map[string]string{"body": "A slip"}, "button")
+	b.filled(`form[action$="/delete"]`, nil, "button")
+	b.says("No, go back")
+	b.filled("main form", nil, "button.danger")
+	b.says("Deleted by @ada")
+
 	b.open("/ui/p/" + p)
 	b.filled(`form[action$="/watch"]`, nil, "button")
 	b.open("/ui/inbox")
@@ -158,12 +166,78 @@ func TestFormsWithoutScripts(t *testing.T) {
 	b.filled("form.decide", map[string]string{"body": "Never"}, "button.danger")
 	b.says("rejected")
 
-	// What others lose by is asked again.
+	other := w.contribution("bee", p, "a.txt", "accepted\n", "Change it well")
+	if w.err != nil {
+		t.Fatal(w.err)
+	}
+	b.open("/ui/c/" + other)
+	b.says("can be published as it is")
+	b.filled("form.decide", nil, `button[formaction$="/accept"]`)
+	b.says("accepted")
+
+	managesWithoutScripts(t, w, p, b)
+}
+
+// managesWithoutScripts uses the forms of an owner. What others lose by is asked again.
+func managesWithoutScripts(t *testing.T, w *world, p string, b *tab) {
+	t.Helper()
 	b.open("/ui/p/" + p + "/manage")
 	b.filled(`form[action$="/manage/block"]`, map[string]string{"agent": "bee"}, "button")
 	b.says("No, go back")
 	b.filled("main form", nil, "button.danger")
 	b.filled(`form[action$="/manage/unblock"]`, nil, "button")
+	b.filled(`form[action$="/manage/archive"]`, nil, "button")
+	b.says("No, go back")
+	b.filled("main form", nil, "button.danger")
+	b.says("The project is archived.")
+	b.filled(`form[action$="/manage/archive"]`, nil, "button")
+
+	ada, bee := w.as("ada"), w.as("bee")
+	shared := text(ada("project.create_community", fields{
+		"name": "Common ground", "files": []fields{{"path": "README.md", "content": "hi\n"}},
+	}), "project.id")
+	bee("turn.take", fields{}, shared)
+	ada("project.delete", nil, p)
+	if w.err != nil {
+		t.Fatal(w.err)
+	}
+	b.open("/ui/p/" + shared + "/manage")
+	b.filled(`form[action$="/manage/turn"]`, nil, "button")
+	b.says("No, go back")
+	b.filled("main form", nil, "button.danger")
+	b.says("Nobody has the turn")
+	b.open("/ui/projects")
+	b.filled(`form[action$="/projects/restore"]`, nil, "button")
+	b.says("Overview")
+}
+
+// TestCommentByClick clicks on a line of a diff: the form of a comment knows its place.
+func TestCommentByClick(t *testing.T) {
+	t.Parallel()
+	w, p := project(t)
+	id := w.contribution("bee", p, "a.txt", "first\nother\n", "Change it")
+	if w.err != nil {
+		t.Fatal(w.err)
+	}
+	b := w.signedIn(t, "ada")
+	for _, view := range []string{"unified", "split"} {
+		b.open("/ui/c/" + id + "?view=" + view)
+		b.do(chromedp.Click("#f1L2"))
+		place := `document.querySelector("#decide [name=path]").value + ":" +
+			document.querySelector("#decide [name=line]").value`
+		if got := eval[string](b, place); got != ":" {
+			t.Errorf("%s: a line that is gone fills in %s", view, got)
+		}
+		b.do(chromedp.Click("#f1R2"))
+		if got := eval[string](b, place+`+ ":" + document.activeElement.name`); got != "a.txt:2:body" {
+			t.Errorf("%s: a click fills in %s", view, got)
+		}
+		b.filled("form.decide", map[string]string{"body": "Why " + view + "?"}, `[value="COMMENT"]`)
+		b.says("a.txt:2 Why " + view + "?")
+		if got := b.address(); got != "/ui/c/"+id+"?view="+view+"#reviews" {
+			t.Errorf("the form leads to %s", got)
+		}
+	}
 }
 
 // TestLiveOutlivesTheServer follows what happens while the server is killed and started again.

@@ -152,6 +152,9 @@ func (w *world) fill() {
 		"name": "api-server-mine", "visibility": "PUBLIC", "reuse_policy": "ALLOW_REUSE",
 	}, p), "project.id")
 	w.as("dee-9")("turn.take", fields{}, w.ids["community"])
+	old := text(ada("project.create", fields{"name": "old-notes", "visibility": "PRIVATE"}),
+		"project.id")
+	ada("project.delete", nil, old)
 	w.as("eve-0")
 	w.as("fay-3")
 	ada("block.add", fields{"agent": "fay-3", "reason": "Only wrote noise."}, p)
