@@ -91,7 +91,11 @@ type follower struct {
 		missed bool
 		// pushed is the position of the newest entry that a note was left of.
 		pushed uint64
+		// spare is an empty list that waiting was BEFORE.
+		spare []feedNote
 	}
+	// records is an empty list for those that go into the feed. It is used while filling is held.
+	records []feed.Record
 	wake    chan struct{}
 	stop    chan struct{}
 	stopped sync.WaitGroup
@@ -261,26 +265,39 @@ func (f *follower) follow() error {
 	f.queue.Lock()
 	waiting, missed := f.queue.waiting, f.queue.missed
 	target := max(durable, f.queue.pushed)
-	f.queue.waiting, f.queue.missed = nil, false
+	f.queue.waiting, f.queue.missed, f.queue.spare = f.queue.spare, false, nil
 	f.queue.Unlock()
 	var err error
 	if missed {
 		err = f.readAgain(target)
 	} else {
-		var records []feed.Record
-		from := f.position()
-		for at := range waiting {
-			if waiting[at].position > from {
-				records = waiting[at].records(records)
-			}
-		}
-		err = f.take(records, target)
+		err = f.takeNotes(waiting, target)
+	}
+	f.queue.Lock()
+	defer f.queue.Unlock()
+	if f.queue.spare == nil {
+		clear(waiting)
+		f.queue.spare = waiting[:0]
 	}
 	if err != nil {
-		f.queue.Lock()
 		f.queue.waiting, f.queue.missed = nil, true
-		f.queue.Unlock()
 	}
+	return err
+}
+
+// takeNotes puts what notes say into the feed.
+func (f *follower) takeNotes(notes []feedNote, target uint64) error {
+	from := f.position()
+	for at := range notes {
+		if notes[at].position > from {
+			f.records = notes[at].records(f.records)
+		}
+	}
+	err := f.take(f.records, target)
+	if clear(f.records); cap(f.records) > 2*feedQueueMax {
+		f.records = nil
+	}
+	f.records = f.records[:0]
 	return err
 }
 

@@ -150,12 +150,17 @@ func reached(p *work.Project, nth uint64) bool {
 	return nth < end
 }
 
+// next returns the state that events are applied to.
+func (a *projectActor) next() *work.Project {
+	if a.working == nil {
+		return new(work.Project)
+	}
+	return a.working.Clone()
+}
+
 // commit applies the events to the next working state and hands their entry to the log.
 func (a *projectActor) commit(o *order, decision work.Decision, stamp work.Stamp) {
-	next := new(work.Project)
-	if a.working != nil {
-		next = a.working.Clone()
-	}
+	next := a.next()
 	if !a.apply(next, decision.Events, work.Moment{Now: stamp.Now, Agent: stamp.Agent}) {
 		o.answer(api.Done{}, errors.New("event panicked"))
 		return
