@@ -17,7 +17,7 @@ import (
 type memory struct {
 	// ceiling is what the whole process may use; math.MaxInt64 means no ceiling.
 	ceiling int64
-	// headroom counts as used for the garbage collector but occupies no memory.
+	// headroom is for garbage: under full load it is not collected earlier.
 	headroom int64
 	// cache bounds contents read from disk, contents those that are not yet in packs when a snapshot
 	// is due, and bodies the large request bodies and answers.
@@ -90,13 +90,12 @@ func (m memory) uploadRecords() int {
 	return int(max(uploadRecordsLeast, min(m.bodies, uploadRecordsMost)))
 }
 
-// runtimeLimit is the limit to set in the runtime. It includes the headroom, which the runtime
-// counts as used although its pages are never touched.
+// runtimeLimit is the limit to set in the runtime.
 func (m memory) runtimeLimit() int64 {
 	if m.ceiling == math.MaxInt64 {
 		return math.MaxInt64
 	}
-	return m.ceiling/runtimeDen*runtimeNum + m.headroom
+	return m.ceiling / runtimeDen * runtimeNum
 }
 
 var errMemory = fmt.Errorf("a size such as 512MiB or 2GiB, at least %dMiB, or off", memoryLeast>>20)
@@ -148,15 +147,14 @@ func (c *ServeCommand) memoryCeiling() (ceiling int64, source string, err error)
 
 var errSizes = errors.New("sizes of memory must not be negative")
 
-// fitMemory lowers the settings to the ceiling and sets the limit of the runtime. The caller keeps
-// the returned headroom alive.
-func (c *ServeCommand) fitMemory(log *slog.Logger) (fitted memory, headroom []byte, err error) {
+// fitMemory lowers the settings to the ceiling and sets the limit of the runtime.
+func (c *ServeCommand) fitMemory(log *slog.Logger) (fitted memory, err error) {
 	if min(c.CacheBytes, c.SnapshotBlobBytes, c.SnapshotLogBytes) < 0 {
-		return fitted, nil, errSizes
+		return fitted, errSizes
 	}
 	ceiling, source, err := c.memoryCeiling()
 	if err != nil {
-		return fitted, nil, err
+		return fitted, err
 	}
 	asked := memory{
 		headroom: max(0, c.GCHeadroom), cache: c.CacheBytes, contents: c.SnapshotBlobBytes,
@@ -173,6 +171,5 @@ func (c *ServeCommand) fitMemory(log *slog.Logger) (fitted memory, headroom []by
 	}
 	c.GCHeadroom, c.CacheBytes = fitted.headroom, fitted.cache
 	c.SnapshotBlobBytes, c.SnapshotLogBytes = fitted.contents, fitted.log
-	// Its pages are never touched, so it uses address space but no memory.
-	return fitted, make([]byte, fitted.headroom), nil
+	return fitted, nil
 }

@@ -28,7 +28,7 @@ func TestMemoryWithinCeiling(t *testing.T) {
 				ceiling: 1000 * mib, headroom: 250 * mib, cache: 100 * mib, contents: 125 * mib / 2,
 				bodies: 125 * mib / 2, log: 125 * mib, queue: 125 * mib / 2, projects: 250 * mib,
 				recent: 125 * mib, connections: 4000,
-			}, 1050 * mib,
+			}, 800 * mib,
 		},
 		{
 			"one large body fits", memory{bodies: 256 * mib}, 160 * mib,
@@ -42,7 +42,7 @@ func TestMemoryWithinCeiling(t *testing.T) {
 				ceiling: 8000 * mib, headroom: 256 * mib, cache: 256 * mib, contents: 256 * mib,
 				bodies: 256 * mib, log: 128 * mib, queue: 64 * mib, projects: 2000 * mib,
 				recent: 1000 * mib, connections: 16384,
-			}, 6656 * mib,
+			}, 6400 * mib,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -78,7 +78,7 @@ type ServeCommand struct {
 	FeedEvents int           `default:"1000000" help:"Events that are kept for those who poll."`
 	FeedAge    time.Duration `default:"720h" help:"Age above which events are not kept."`
 
-	GCHeadroom int64 `name:"gc-headroom" default:"268435456" help:"Memory counted as in use, to collect less often."`
+	GCHeadroom int64 `name:"gc-headroom" default:"268435456" help:"Memory for garbage under load; more collects less."`
 
 	TestClock bool `help:"For tests only: let clients move the clock by POST /test/clock."`
 }
@@ -99,11 +99,11 @@ func (c *ServeCommand) Run(out io.Writer) error {
 		return cli.UsageError{Err: err}
 	}
 	widenScheduler()
-	fitted, headroom, err := c.fitMemory(log)
+	fitted, err := c.fitMemory(log)
 	if err != nil {
 		return cli.UsageError{Err: err}
 	}
-	defer runtime.KeepAlive(headroom)
+	defer startCollecting(fitted.headroom)()
 	serverConfig.BodyMemory = fitted.bodies
 	serverConfig.Connections = int(fitted.connections)
 	keepPrivate()

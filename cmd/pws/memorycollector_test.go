@@ -1,0 +1,72 @@
+package main
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+// TestGarbageFollowsPointersAndLoad checks how much garbage is allowed.
+func TestGarbageFollowsPointersAndLoad(t *testing.T) {
+	c := &collecting{headroom: 256 * mib}
+	for _, one := range []struct {
+		name      string
+		scanned   int64
+		perSecond float64
+		want      int64
+	}{
+		{"idle", 10 * mib, 0, 16 * mib},
+		{"idle and large", 1000 * mib, 0, 16 * mib},
+		{"some load", 10 * mib, 30 * mib, 30 * mib},
+		{"full load, few pointers", 10 * mib, 300 * mib, 256 * mib},
+		{"full load, many pointers", 500 * mib, 300 * mib, 1000 * mib},
+		{"half load, many pointers", 500 * mib, 20 * mib, 200 * mib},
+		{"more than can be", 500 * mib, math.MaxFloat64, 1000 * mib},
+	} {
+		if got := c.garbage(one.scanned, one.perSecond); got != one.want {
+			t.Errorf("%s: %d MiB instead of %d", one.name, got/mib, one.want/mib)
+		}
+	}
+}
+
+// TestCollectingAdapts drives the settings through load and silence.
+func TestCollectingAdapts(t *testing.T) {
+	var set []int
+	collected := 0
+	c := &collecting{headroom: 256 * mib, collect: func() { collected++ },
+		set: func(percent int) { set = append(set, percent) }}
+	now := time.Unix(1_000_000, 0)
+	c.mu.at, c.mu.percent = now, 100
+	heap := heapSample{live: 400 * mib, scanned: 100 * mib, held: 600 * mib}
+	step := func(seconds int, allocated uint64) {
+		now = now.Add(time.Duration(seconds) * time.Second)
+		heap.allocated += allocated
+		c.look(now, heap)
+	}
+	step(1, 300*mib)
+	if len(set) != 1 || set[0] != 64 {
+		t.Fatalf("under load the percentages are %v", set)
+	}
+	step(1, 290*mib)
+	step(1, 310*mib)
+	if len(set) != 1 || collected > 0 {
+		t.Fatalf("without a change the percentages are %v, %d collections", set, collected)
+	}
+	for range 20 {
+		step(5, 1000)
+	}
+	if len(set) != 2 || set[1] != 4 {
+		t.Errorf("AFTER the load the percentages are %v", set)
+	}
+	if collected != quietMost-quietLooks+1 {
+		t.Errorf("%d collections when it was quiet", collected)
+	}
+	step(1, 300*mib)
+	heap.held = 430 * mib
+	for range 20 {
+		step(5, 1000)
+	}
+	if collected != quietMost-quietLooks+1 {
+		t.Errorf("%d collections where nothing is to be given back", collected)
+	}
+}
