@@ -162,10 +162,10 @@ function explain(fault) {
 
 // show shows what suits the record of this browser.
 async function show() {
-  const { agent, handle } = await load() ?? {};
+  const { agent, handle = "" } = await load() ?? {};
   part("new").hidden = Boolean(agent);
   part("kept").hidden = !agent;
-  for (const one of document.querySelectorAll(".scripted .handle")) one.textContent = `@${handle}`;
+  for (const one of document.querySelectorAll(".scripted .handle")) one.textContent = handle && `@${handle}`;
 }
 
 // run does one step at a time, in one tab at a time, says how it goes, and returns whether it went
