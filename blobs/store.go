@@ -387,6 +387,7 @@ type Stats struct {
 	RecentBytes  int64
 	CachedBlobs  int
 	CachedBytes  int64 // with the cache's own cost
+	SlabBytes    int64 // of all blobs in memory, with their cost
 	DamagedPacks int   // that Merge has met and leaves alone
 }
 
@@ -409,8 +410,10 @@ func (s *Store) Stats() Stats {
 		out.RecentBlobs += sh.mu.recentBlobs
 		out.CachedBlobs += sh.mu.packedBlobs
 		out.CachedBytes += sh.mu.bytes
+		out.SlabBytes += sh.mu.all + int64(sh.mu.table.used)*recordBytes
 		sh.mu.RUnlock()
 	}
+	out.SlabBytes = max(out.SlabBytes, out.CachedBytes)
 	return out
 }
 

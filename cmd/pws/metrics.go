@@ -36,13 +36,14 @@ func newMetrics(engine *actors.Engine, config *http.Config) *prometheus.Registry
 	registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo())
 	registerMetrics(registry, engine.Metrics())
+	registry.MustRegister(newMemoryTable(engine.MemoryOwners))
 	config.Observe = countRequests(registry)
 	return registry
 }
 
 // seriesMax bounds the number of series, even AFTER every operation has been called and every error
 // code returned. A test counts them.
-const seriesMax = 400
+const seriesMax = 420
 
 func registerMetrics(registry *prometheus.Registry, metrics []actors.Metric) {
 	for _, one := range metrics {
