@@ -1,0 +1,89 @@
+package replica
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"pws/journal"
+)
+
+// The kinds of commands, the first byte of the data of an entry of raft. Raft's own entries have no
+// data.
+const (
+	// commandReign begins a reign of the member whose number follows. Its own number is the index of
+	// the entry.
+	commandReign = 1
+	// commandBatch has entries of the journal: uvarints of their reign, the position of the first
+	// and how many, and each with its length.
+	commandBatch = 2
+)
+
+func encodeReign(member uint64) []byte {
+	return binary.AppendUvarint([]byte{commandReign}, member)
+}
+
+// batch is what takes effect together, or not at all.
+type batch struct {
+	reign    journal.Reign
+	first    uint64
+	payloads [][]byte
+}
+
+func (b *batch) encode() []byte {
+	size := 1 + 3*binary.MaxVarintLen64
+	for _, payload := range b.payloads {
+		size += binary.MaxVarintLen64 + len(payload)
+	}
+	data := append(make([]byte, 0, size), commandBatch)
+	data = appendUvarints(data, uint64(b.reign), b.first, uint64(len(b.payloads)))
+	for _, payload := range b.payloads {
+		data = append(appendUvarints(data, uint64(len(payload))), payload...)
+	}
+	return data
+}
+
+var errCommand = errors.New("command is not understood")
+
+// decodeCommand decodes the data of an entry: the member of a reign, or a batch.
+func decodeCommand(data []byte) (member uint64, b *batch, err error) {
+	r := reader{rest: data[1:]}
+	switch data[0] {
+	case commandReign:
+		member = r.uvarint()
+	case commandBatch:
+		b = &batch{reign: journal.Reign(r.uvarint()), first: r.uvarint()}
+		for range r.count() {
+			b.payloads = append(b.payloads, r.bytes())
+		}
+		r.failed = r.failed || len(b.payloads) == 0
+	default:
+		r.failed = true
+	}
+	if r.failed || len(r.rest) > 0 {
+		return 0, nil, errCommand
+	}
+	return member, b, nil
+}
+
+// state is the data of a snapshot descriptor: the gate in front of the command that follows, and a
+// state of the machine, which may contain the first entries that follow.
+type state struct {
+	gate     journal.Gate
+	position uint64
+	machine  []byte
+}
+
+func (s *state) encode() []byte {
+	b := appendUvarints(nil, uint64(s.gate.Reign), s.gate.Position, s.position)
+	return append(b, s.machine...)
+}
+
+func decodeState(data []byte) (state, error) {
+	r := reader{rest: data}
+	s := state{gate: journal.Gate{Reign: journal.Reign(r.uvarint()), Position: r.uvarint()}}
+	s.position = r.uvarint()
+	if s.machine = r.rest; r.failed {
+		return state{}, errCommand
+	}
+	return s, nil
+}

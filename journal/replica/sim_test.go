@@ -1,0 +1,559 @@
+package replica
+
+import (
+	cryptorand "crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"log"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+	"go.uber.org/goleak"
+	"google.golang.org/protobuf/proto"
+
+	"pws/journal"
+	"pws/wal"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var errDisk = errors.New("the disk has failed")
+
+// modelRecords is what package wal promises: a record is durable as a whole when it is reported,
+// and a crash keeps the last one or loses it. Each operation may fail by the simulation's choice.
+type modelRecords struct {
+	sim    *simulation
+	first  uint64
+	kept   [][]byte
+	dead   bool
+	shadow *Log
+}
+
+// Append implements Records.
+func (r *modelRecords) Append(payload []byte, c wal.Committed) (uint64, error) {
+	if r.dead {
+		return 0, errDisk
+	}
+	keeps := true
+	if r.sim.fails() {
+		r.dead, keeps = true, r.sim.pick(2) == 0
+	}
+	pos := r.first + uint64(len(r.kept))
+	if keeps {
+		r.kept = append(r.kept, slices.Clone(payload))
+		r.note(pos, payload)
+	}
+	if r.dead {
+		c.Committed(pos, errDisk)
+	} else {
+		c.Committed(pos, nil)
+	}
+	return pos, nil
+}
+
+// note keeps the shadow: what a member that opens the records would find.
+func (r *modelRecords) note(pos uint64, payload []byte) {
+	rec, err := decodeRecord(payload)
+	if err == nil {
+		err = r.shadow.apply(pos, &rec)
+	}
+	if err != nil {
+		r.sim.t.Fatalf("%s: %v", r.sim, err)
+	}
+}
+
+// Replay implements Records.
+func (r *modelRecords) Replay(from uint64, fn func(uint64, []byte) error) error {
+	for at, payload := range r.kept {
+		if pos := r.first + uint64(at); pos >= from {
+			if err := fn(pos, slices.Clone(payload)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// CutBefore implements Records: whole segments go, and the newest record stays.
+func (r *modelRecords) CutBefore(pos uint64) error {
+	if r.dead || r.sim.fails() {
+		r.dead = true
+	}
+	if last := r.first + uint64(len(r.kept)) - 1; pos > last {
+		pos = last
+	}
+	if pos > r.first {
+		gone := r.sim.pick(int(pos-r.first) + 1)
+		r.kept, r.first = r.kept[gone:], r.first+uint64(gone)
+	}
+	if r.dead {
+		return errDisk
+	}
+	return nil
+}
+
+// server is a member of the group, with what it has on disk.
+type server struct {
+	sim     *simulation
+	member  uint64
+	records *modelRecords
+	// saved is the durable state of the machine.
+	saved machineState
+	// node is nil while the server is down; what follows is lost then.
+	node    *Node
+	current machineState
+	reign   journal.Reign
+	// frozen is how many steps the server stands still.
+	frozen int
+}
+
+// machineState is a position and all values up to it.
+type machineState struct {
+	position uint64
+	values   []uint64
+}
+
+func (m machineState) encode() []byte {
+	b := binary.AppendUvarint(nil, m.position)
+	for _, value := range m.values {
+		b = binary.AppendUvarint(b, value)
+	}
+	return b
+}
+
+func decodeMachine(data []byte) (m machineState) {
+	r := reader{rest: data}
+	m.position = r.uvarint()
+	for len(r.rest) > 0 {
+		m.values = append(m.values, r.uvarint())
+	}
+	return m
+}
+
+func (m *machineState) apply(s *simulation, pos, value uint64) {
+	if pos != m.position+1 {
+		s.t.Fatalf("%s: entry %d AFTER %d", s, pos, m.position)
+	}
+	m.position, m.values = pos, append(m.values[:len(m.values):len(m.values)], value)
+	s.agreed(pos, value)
+}
+
+// Follow implements Machine.
+func (o *server) Follow(pos uint64, payload []byte) error {
+	value, _ := binary.Uvarint(payload)
+	o.current.apply(o.sim, pos, value)
+	return nil
+}
+
+// Lead implements Machine.
+func (o *server) Lead(reign journal.Reign) {
+	if leader, led := o.sim.leaders[reign]; led || reign <= o.reign {
+		o.sim.t.Fatalf("%s: %d leads reign %d, which was led by %d", o.sim, o.member, reign, leader)
+	}
+	o.sim.leaders[reign] = o.member
+	o.reign = reign
+}
+
+// Yield implements Machine.
+func (o *server) Yield() {
+	if o.reign == 0 {
+		o.sim.t.Fatalf("%s: %d yields twice", o.sim, o.member)
+	}
+	o.reign = 0
+}
+
+// Install implements Machine.
+func (o *server) Install(position uint64, descriptor []byte) error {
+	o.saved = decodeMachine(descriptor)
+	if o.saved.position != position || position <= o.current.position {
+		o.sim.t.Fatalf("%s: a state of %d for %d, AFTER %d", o.sim, o.saved.position, position,
+			o.current.position)
+	}
+	o.current = o.saved
+	o.sim.installs++
+	return nil
+}
+
+// write is a value on its way.
+type write struct {
+	server *server
+	value  uint64
+}
+
+// Committed implements journal.Committed.
+func (w *write) Committed(pos uint64, err error) {
+	s := w.server.sim
+	if err != nil {
+		s.unknown++
+		return
+	}
+	w.server.current.apply(s, pos, w.value)
+	s.acknowledged = append(s.acknowledged, w.value)
+}
+
+// letter is a message on its way.
+type letter struct {
+	due     int
+	message *raftpb.Message
+}
+
+// simulation is a group in one process: rules, logs, disks, network and clocks by one seed.
+type simulation struct {
+	t       *testing.T
+	seed    uint64
+	random  *rand.Rand
+	servers []*server
+	letters []letter
+	// cut are the ways on which nothing arrives, from one member to another.
+	cut  map[[2]uint64]bool
+	step int
+	// calm is without faults.
+	calm bool
+	// truth are the values that took effect, and acknowledged those that were answered.
+	truth        []uint64
+	known        map[uint64]bool
+	acknowledged []uint64
+	leaders      map[journal.Reign]uint64
+	values       uint64
+
+	unknown, installs, crashes int
+	trace                      uint64
+}
+
+func (s *simulation) String() string { return fmt.Sprintf("PWS_SEED=%d step %d", s.seed, s.step) }
+
+func (s *simulation) pick(n int) int { return s.random.IntN(n) }
+
+func (s *simulation) fails() bool { return !s.calm && s.pick(400) == 0 }
+
+// agreed checks that all members apply the same, and nothing twice.
+func (s *simulation) agreed(pos, value uint64) {
+	switch last := uint64(len(s.truth)); {
+	case pos <= last && s.truth[pos-1] == value:
+	case pos == last+1 && !s.known[value]:
+		s.truth = append(s.truth, value)
+		s.known[value] = true
+	default:
+		s.t.Fatalf("%s: entry %d is %d, of %d; it took effect before: %v", s, pos, value, last,
+			s.known[value])
+	}
+}
+
+// entropy is a source of random bytes. Raft takes its election time-outs from it.
+type entropy struct{ *rand.ChaCha8 }
+
+func (e entropy) Read(b []byte) (int, error) { return e.ChaCha8.Read(b) }
+
+var quietRaft = &raft.DefaultLogger{Logger: log.New(io.Discard, "", 0)}
+
+func newSimulation(t *testing.T, seed uint64) *simulation {
+	s := &simulation{
+		t: t, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), cut: map[[2]uint64]bool{},
+		known: map[uint64]bool{}, leaders: map[journal.Reign]uint64{}, calm: true,
+	}
+	var key [32]byte
+	binary.LittleEndian.PutUint64(key[:], seed)
+	cryptorand.Reader = entropy{rand.NewChaCha8(key)}
+	size := 3 + 2*s.pick(2)
+	voters := make([]uint64, size)
+	for at := range voters {
+		voters[at] = uint64(at + 1)
+	}
+	for _, member := range voters {
+		o := &server{sim: s, member: member}
+		o.records = &modelRecords{sim: s, first: 1, shadow: &Log{hard: &raftpb.HardState{}}}
+		if _, err := Bootstrap(o.records, voters, First(0, machineState{}.encode())); err != nil {
+			t.Fatal(err)
+		}
+		s.servers = append(s.servers, o)
+		o.start()
+	}
+	s.calm = false
+	return s
+}
+
+// start opens what the disk has.
+func (o *server) start() {
+	o.records.dead = false
+	found, err := Open(o.records)
+	if err != nil {
+		o.sim.t.Fatalf("%s: %v", o.sim, err)
+	}
+	o.records.shadow, err = Open(o.records)
+	if err != nil {
+		o.sim.t.Fatal(err)
+	}
+	o.current, o.reign = o.saved, 0
+	o.node, err = NewNode(Config{
+		Member: o.member, Log: found, Machine: o, Position: o.saved.position, ElectionTicks: 5,
+		HeartbeatTicks: 1, QueueBytesMax: 1 << 20, Logger: quietRaft,
+	})
+	if err != nil {
+		o.sim.t.Fatalf("%s: %v", o.sim, err)
+	}
+}
+
+// stop is a crash.
+func (o *server) stop() {
+	if o.node != nil {
+		o.sim.crashes++
+	}
+	o.node, o.reign = nil, 0
+}
+
+// work has a server do what is to be done. One whose disk has failed goes down.
+func (o *server) work() {
+	if err := o.node.Work(o.send); err != nil {
+		if !errors.Is(err, errDisk) || o.reign != 0 {
+			o.sim.t.Fatalf("%s: %d: %v", o.sim, o.member, err)
+		}
+		o.stop()
+	}
+}
+
+// send checks that a message rests on nothing that a crash would take away, and gives it to the
+// network, which loses, repeats and delays.
+func (o *server) send(m *raftpb.Message) {
+	s, disk := o.sim, o.records.shadow
+	term := disk.hard.GetTerm()
+	switch m.GetType() {
+	case raftpb.MsgVote:
+		if term != m.GetTerm() || disk.hard.GetVote() != o.member {
+			s.t.Fatalf("%s: %d asks for votes in term %d, and has %v", s, o.member, m.GetTerm(),
+				disk.hard)
+		}
+	case raftpb.MsgVoteResp:
+		if !m.GetReject() && (term != m.GetTerm() || disk.hard.GetVote() != m.GetTo()) {
+			s.t.Fatalf("%s: %d votes for %d in term %d, and has %v", s, o.member, m.GetTo(),
+				m.GetTerm(), disk.hard)
+		}
+	case raftpb.MsgAppResp:
+		if !m.GetReject() && (term < m.GetTerm() || disk.last() < m.GetIndex()) {
+			s.t.Fatalf("%s: %d has %d in term %d, and on disk %d in %d", s, o.member, m.GetIndex(),
+				m.GetTerm(), disk.last(), term)
+		}
+	default:
+	}
+	arrives := 1
+	if !s.calm {
+		arrives = []int{0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2}[s.pick(12)]
+	}
+	for range arrives {
+		due := s.step + 1
+		if !s.calm {
+			due += s.pick(1 + s.pick(30))
+		}
+		s.letters = append(s.letters, letter{due, proto.CloneOf(m)})
+	}
+	if arrives == 0 && m.GetType() == raftpb.MsgSnap {
+		o.node.Reported(m.GetTo(), false)
+	}
+}
+
+// deliver brings the letters that are due.
+func (s *simulation) deliver() {
+	var due []letter
+	s.letters = slices.DeleteFunc(s.letters, func(l letter) bool {
+		if l.due <= s.step {
+			due = append(due, l)
+		}
+		return l.due <= s.step
+	})
+	for _, l := range due {
+		from, to := s.servers[l.message.GetFrom()-1], s.servers[l.message.GetTo()-1]
+		if to.frozen > 0 && to.node != nil {
+			s.letters = append(s.letters, letter{s.step + to.frozen, l.message})
+			continue
+		}
+		arrives := to.node != nil && !s.cut[[2]uint64{from.member, to.member}]
+		if l.message.GetType() == raftpb.MsgSnap && from.node != nil {
+			from.node.Reported(to.member, arrives)
+		}
+		if arrives {
+			to.node.Step(l.message)
+			to.work()
+		}
+	}
+}
+
+func (s *simulation) act() {
+	s.step++
+	s.deliver()
+	for _, o := range s.servers {
+		o.frozen = max(0, o.frozen-1)
+		if o.node == nil || o.frozen > 0 {
+			continue
+		}
+		ticks := s.pick(2)
+		if !s.calm && s.pick(200) == 0 {
+			// The clock jumps.
+			ticks = 12
+		}
+		for range ticks {
+			o.node.Tick()
+		}
+		if o.work(); o.node == nil {
+			continue
+		}
+		if o.reign != 0 && s.pick(3) == 0 {
+			s.write(o)
+		}
+	}
+	if !s.calm {
+		s.disturb(s.servers[s.pick(len(s.servers))])
+	}
+	for _, o := range s.servers {
+		s.note(o.current.position, uint64(o.reign))
+	}
+}
+
+func (s *simulation) note(values ...uint64) {
+	h := fnv.New64a()
+	for _, value := range append(values, s.trace) {
+		h.Write(binary.LittleEndian.AppendUint64(nil, value))
+	}
+	s.trace = h.Sum64()
+}
+
+// write appends some values to the queue of a server that leads.
+func (s *simulation) write(o *server) {
+	for range 1 + s.pick(3) {
+		s.values++
+		w := &write{o, s.values}
+		err := o.node.Append(o.reign, binary.AppendUvarint(nil, s.values), w)
+		if err != nil {
+			s.t.Fatalf("%s: %v", s, err)
+		}
+	}
+	o.work()
+}
+
+// disturb does harm to a server, or to its ways, or ends it.
+func (s *simulation) disturb(o *server) {
+	other := s.servers[s.pick(len(s.servers))]
+	switch kind := s.pick(600); {
+	case kind < 4:
+		o.stop()
+	case kind < 24:
+		if o.node == nil {
+			o.start()
+		}
+	case kind < 27:
+		o.frozen = 1 + s.pick(40)
+	case kind < 32:
+		s.cut[[2]uint64{o.member, other.member}] = true
+	case kind < 35:
+		for _, each := range s.servers {
+			s.cut[[2]uint64{o.member, each.member}] = true
+			s.cut[[2]uint64{each.member, o.member}] = true
+		}
+	case kind < 39:
+		clear(s.cut)
+	case kind < 55:
+		if o.node == nil {
+			return
+		}
+		o.saved = o.current
+		if err := o.node.Compact(o.saved.position, o.saved.encode()); err != nil {
+			o.stop()
+		}
+	}
+}
+
+// settle ends all harm, and expects that everybody agrees and that writes are acknowledged again.
+func (s *simulation) settle() {
+	s.calm = true
+	clear(s.cut)
+	for _, o := range s.servers {
+		o.frozen = 0
+		if o.node == nil {
+			o.start()
+		}
+	}
+	before := len(s.acknowledged)
+	for range 2000 {
+		s.act()
+		if len(s.acknowledged) > before+5 && s.agree() {
+			break
+		}
+	}
+	if len(s.acknowledged) <= before+5 || !s.agree() {
+		s.t.Fatalf("%s: no agreement AFTER the end of all faults", s)
+	}
+	for _, value := range s.acknowledged {
+		if !s.known[value] {
+			s.t.Fatalf("%s: %d was acknowledged and is lost", s, value)
+		}
+	}
+	for _, o := range s.servers {
+		if !slices.Equal(o.current.values, s.truth[:o.current.position]) {
+			s.t.Fatalf("%s: %d has another state", s, o.member)
+		}
+	}
+}
+
+func (s *simulation) agree() bool {
+	for _, o := range s.servers {
+		if o.current.position != s.servers[0].current.position ||
+			o.current.position < uint64(len(s.truth)) {
+			return false
+		}
+	}
+	return true
+}
+
+func simulate(t *testing.T, seed uint64, steps int) *simulation {
+	before := cryptorand.Reader
+	defer func() { cryptorand.Reader = before }()
+	s := newSimulation(t, seed)
+	for range steps {
+		s.act()
+	}
+	s.settle()
+	return s
+}
+
+// TestSimulation runs groups by seed. PWS_SEED repeats one, PWS_SEEDS says how many.
+func TestSimulation(t *testing.T) {
+	first, count := rand.Uint64()>>1, uint64(200)
+	if testing.Short() {
+		count = 40
+	}
+	if text := os.Getenv("PWS_SEEDS"); text != "" {
+		count, _ = strconv.ParseUint(text, 10, 64)
+	}
+	if text := os.Getenv("PWS_SEED"); text != "" {
+		first, _ = strconv.ParseUint(text, 10, 64)
+		count = 1
+	}
+	t.Logf("PWS_SEED=%d and the next %d", first, count-1)
+	var reigns, acknowledged, unknown, installs, crashes int
+	for seed := first; seed < first+count; seed++ {
+		s := simulate(t, seed, 500)
+		reigns, unknown = reigns+len(s.leaders), unknown+s.unknown
+		acknowledged += len(s.acknowledged)
+		installs, crashes = installs+s.installs, crashes+s.crashes
+	}
+	t.Logf("%d reigns, %d acknowledged, %d unknown, %d states installed, %d crashes", reigns,
+		acknowledged, unknown, installs, crashes)
+	if count >= 40 && (reigns < 2*int(count) || acknowledged < 20*int(count) || unknown == 0 ||
+		installs == 0 || crashes == 0) {
+		t.Error("the simulation does not reach what it is for")
+	}
+}
+
+// TestSimulationRepeats runs a seed twice.
+func TestSimulationRepeats(t *testing.T) {
+	seed := rand.Uint64()
+	if one, other := simulate(t, seed, 400), simulate(t, seed, 400); one.trace != other.trace {
+		t.Errorf("seed %d does not repeat", seed)
+	}
+}
