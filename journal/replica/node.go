@@ -186,9 +186,10 @@ func (n *Node) persist(ready *raft.Ready) error {
 	if raft.IsEmptySnap(ready.Snapshot) {
 		return n.log.Append(ready.HardState, nil, ready.Entries)
 	}
-	// The log follows the state that the machine has made durable BEFORE.
+	// The log follows the state that the machine has made durable BEFORE, also where the machine has
+	// applied all of it: that may not be durable.
 	s, err := decodeState(ready.Snapshot.GetData())
-	if err == nil && s.position > n.config.Position {
+	if err == nil && s.position >= n.config.Position {
 		n.yield(journal.ErrOutcomeUnknown)
 		err = n.config.Machine.Install(s.position, s.machine)
 		n.config.Position = s.position

@@ -173,7 +173,7 @@ func (o *server) Yield() {
 // Install implements Machine.
 func (o *server) Install(position uint64, descriptor []byte) error {
 	o.saved = decodeMachine(descriptor)
-	if o.saved.position != position || position <= o.current.position {
+	if o.saved.position != position || position < o.current.position {
 		o.sim.t.Fatalf("%s: a state of %d for %d, AFTER %d", o.sim, o.saved.position, position,
 			o.current.position)
 	}
