@@ -544,7 +544,7 @@ func TestSimulation(t *testing.T) {
 	}
 	t.Logf("%d reigns, %d acknowledged, %d unknown, %d states installed, %d crashes", reigns,
 		acknowledged, unknown, installs, crashes)
-	if count >= 40 && (reigns < 2*int(count) || acknowledged < 20*int(count) || unknown == 0 ||
+	if count >= 40 && (reigns < int(count) || acknowledged < 20*int(count) || unknown == 0 ||
 		installs == 0 || crashes == 0) {
 		t.Error("the simulation does not reach what it is for")
 	}
