@@ -94,21 +94,10 @@ func (c *Call) chosenBefore() (id.ID, error) {
 		return id.ID{}, errUnknownResult
 	}
 	view, err := c.Service.Engine.Project(chosen)
-	if err != nil || view == nil || !keeps(view, key.Hash) {
+	if err != nil || view == nil || !view.HasResult(key.Hash) {
 		return id.ID{}, err
 	}
 	return chosen, nil
-}
-
-// keeps reports whether a project has a result for a key. It checks the newest results first.
-func keeps(p *work.Project, key [16]byte) bool {
-	first, end := p.IdempotentRange()
-	for nth := end; nth > first; nth-- {
-		if record, ok := p.IdempotentAt(nth - 1); ok && record.Key == key {
-			return true
-		}
-	}
-	return false
 }
 
 // note stores the choice of a project for repeats of the key.

@@ -134,6 +134,16 @@ func TestLongTextsOfHandoffsAreStoredAway(t *testing.T) {
 	}
 }
 
+// putWithKeys writes a file many times, each time with an Idempotency-Key.
+func putWithKeys(t *testing.T, w *world, times int) {
+	for n := range times {
+		put := &work.PutFile{Path: "a", Blob: blob(fmt.Sprint(n)), ContentType: "text/plain"}
+		if _, err := w.do(agent("ann"), put, byte(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // memoryCase fills a project with records of one kind.
 type memoryCase struct {
 	name string
@@ -152,6 +162,7 @@ func memoryCases(t *testing.T) []memoryCase {
 				w.put(t, "a.go", fmt.Sprint(n))
 			}
 		}},
+		{"results", func(w *world) { putWithKeys(t, w, 10_000) }},
 		{"tasks", func(w *world) {
 			for n := range 5000 {
 				w.must(t, &work.CreateTask{Spec: work.TaskSpec{

@@ -69,10 +69,7 @@ func (p *Project) Changeset(wanted id.ID) (*Changeset, bool) {
 
 // HasChangeset reports whether there is a changeset with an ID.
 func (p *Project) HasChangeset(wanted id.ID) bool {
-	if head := p.history.head; head != nil && head.ID == wanted {
-		return true
-	}
-	_, found := p.history.find(wanted)
+	_, found := p.history.sequenceOf(wanted)
 	return found
 }
 

@@ -48,6 +48,7 @@ func (e *ProjectErased) apply(p *Project, _ Moment) {
 	next.About = About{Visibility: Private, Reuse: ReferenceOnly, Status: Archived}
 	next.Version++
 	next.saved = savedFields{IdempotentFirst: results, Moderation: &moderation}
+	next.results.first, next.results.end = results, results
 	next.publishEmpty(head.ID, head.CreatedAt)
 	*p = next
 }
@@ -74,6 +75,7 @@ func RestoreRemoved(head []byte) (*Project, error) {
 			record.IdempotentFirst+uint64(len(record.Idempotent))),
 		Moderation: record.Moderation, End: record.End,
 	}
+	p.results.first, p.results.end = p.saved.IdempotentFirst, p.saved.IdempotentFirst
 	p.publishEmpty(record.Head.Event.ID, record.Head.CreatedAt)
 	p.saved.Fork = record.Fork
 	return p, p.restoreStored(record.Stored)

@@ -106,6 +106,14 @@ func (h *history) author(sequence uint32) id.ID {
 	return h.names.agents[r.uvarint()]
 }
 
+// sequenceOf is find for an ID that is often that of the newest changeset.
+func (h *history) sequenceOf(wanted id.ID) (sequence uint32, found bool) {
+	if h.head != nil && h.head.ID == wanted {
+		return h.head.Sequence, true
+	}
+	return h.find(wanted)
+}
+
 // find returns the sequence of the changeset with an ID; IDs are in the order of the history.
 func (h *history) find(wanted id.ID) (sequence uint32, found bool) {
 	low, high := 0, h.len()

@@ -1,7 +1,5 @@
 package work
 
-import "slices"
-
 // Idempotent is the stored result of one Idempotency-Key.
 type Idempotent struct {
 	Key         [16]byte `cbor:"1,keyasint"`
@@ -24,50 +22,72 @@ type Idempotent struct {
 // of the oldest where a project has more than ResultsMax results or ResultBytesMax bytes of
 // answers. The new result is always kept.
 func (p *Project) Remember(record Idempotent, now int64) {
-	expired := 0
-	for expired < len(p.idempotent) && p.idempotent[expired].ExpiresAt <= now {
-		expired++
-	}
-	p.dropResults(expired)
-	if p.resultBytes+len(record.Body) > ResultBytesMax || len(p.idempotent) >= ResultsMax {
+	p.dropResults(func(_, _ int, record []byte) bool { return resultExpiry(record) <= now })
+	if p.resultBytes+len(record.Body) > ResultBytesMax || p.results.len() >= ResultsMax {
 		p.dropOldestResults(len(record.Body))
 	}
-	p.idempotent = append(p.idempotent, record)
+	p.addResult(&record)
+}
+
+func (p *Project) addResult(record *Idempotent) {
+	p.results.add(&p.history, record)
 	p.resultBytes += len(record.Body)
 }
 
 // dropOldestResults makes room for an answer of that many bytes. It frees an eighth of the limits
-// at once, so that the list is not copied for each result. The dropped ones are in older states
-// and in the array that they share, so the rest is copied.
+// at once.
 func (p *Project) dropOldestResults(more int) {
-	drop, bytes := 0, p.resultBytes
-	for drop < len(p.idempotent) &&
-		(bytes+more > ResultBytesMax/8*7 || len(p.idempotent)-drop >= ResultsMax/8*7) {
-		bytes -= len(p.idempotent[drop].Body)
-		drop++
-	}
-	p.dropResults(drop)
-	p.idempotent = slices.Clone(p.idempotent)
+	p.dropResults(func(count, bytes int, _ []byte) bool {
+		return p.resultBytes-bytes+more > ResultBytesMax/8*7 ||
+			p.results.len()-count >= ResultsMax/8*7
+	})
 }
 
-// dropResults drops the first results.
-func (p *Project) dropResults(first int) {
-	for at := range first {
-		p.resultBytes -= len(p.idempotent[at].Body)
+// dropResults drops the oldest results while they match. It says how many match before a record,
+// and the size of their answers.
+func (p *Project) dropResults(match func(count, bytes int, record []byte) bool) {
+	var count, bytes int
+	p.results.each(p.results.first, p.results.end, func(_ uint64, record []byte) bool {
+		if !match(count, bytes, record) {
+			return false
+		}
+		count, bytes = count+1, bytes+len(p.history.result(record).Body)
+		return true
+	})
+	if count > 0 {
+		p.results.drop(uint64(count))
+		p.resultBytes -= bytes
+		p.saved.IdempotentFirst = p.results.first
 	}
-	p.idempotent = p.idempotent[first:]
-	p.saved.IdempotentFirst += uint64(first)
 }
 
-// IdempotentAt returns the nth result that the project has stored, if it is still kept.
-func (p *Project) IdempotentAt(nth uint64) (*Idempotent, bool) {
-	if nth < p.saved.IdempotentFirst || nth >= p.saved.IdempotentFirst+uint64(len(p.idempotent)) {
-		return nil, false
+// IdempotentAt returns the nth result that the project has stored, if it is still kept. Its body
+// must not be changed.
+func (p *Project) IdempotentAt(nth uint64) (one Idempotent, kept bool) {
+	if nth < p.results.first || nth >= p.results.end {
+		return one, false
 	}
-	return &p.idempotent[nth-p.saved.IdempotentFirst], true
+	return p.history.result(p.results.at(nth)), true
 }
 
 // IdempotentRange returns the range [first, end) of the stored results that are kept.
-func (p *Project) IdempotentRange() (first, end uint64) {
-	return p.saved.IdempotentFirst, p.saved.IdempotentFirst + uint64(len(p.idempotent))
+func (p *Project) IdempotentRange() (first, end uint64) { return p.results.first, p.results.end }
+
+// HasResult reports whether the project keeps a result of a key.
+func (p *Project) HasResult(key [16]byte) (found bool) {
+	p.results.each(p.results.first, p.results.end, func(_ uint64, record []byte) bool {
+		found = [16]byte(record) == key
+		return !found
+	})
+	return found
+}
+
+// resultsBetween returns the kept results with the numbers [first, end).
+func (p *Project) resultsBetween(first, end uint64) []Idempotent {
+	list := make([]Idempotent, 0, end-first)
+	p.results.each(first, end, func(_ uint64, record []byte) bool {
+		list = append(list, p.history.result(record))
+		return true
+	})
+	return list
 }

@@ -10,11 +10,12 @@ const (
 	pathMemory      = 190
 	// treeFileMemory is the part of a file of a fork's tree that counts for each fork: forks of equal
 	// trees share them.
-	treeFileMemory  = 40
-	taskMemory      = 560
-	handoffMemory   = 600
-	sessionMemory   = 900
-	resultMemory    = 220
+	treeFileMemory = 40
+	taskMemory     = 560
+	handoffMemory  = 600
+	sessionMemory  = 900
+	// resultMemory has the index of the keys, which an actor keeps.
+	resultMemory    = 100
 	recordMemory    = 330
 	overlaidMemory  = 180
 	watcherMemory   = 70
@@ -32,7 +33,7 @@ func (p *Project) MemoryBytes() int64 {
 		int64(p.tasks().len())*taskMemory +
 		int64(len(p.handoffs))*handoffMemory +
 		int64(p.sessions.len()+len(p.saved.Ended))*sessionMemory +
-		int64(len(p.idempotent))*resultMemory +
+		int64(p.results.len())*resultMemory +
 		int64(p.states.bytes) + int64(len(p.states.versions))*stateMemory +
 		int64(records)*recordMemory + int64(p.past.len()*len(Hash{})) +
 		int64(p.workspaces.len())*workspaceMemory +

@@ -196,8 +196,8 @@ type Project struct {
 	awayBytes int
 	past      pastContents
 
-	// idempotent holds the results of Idempotency-Keys, resultBytes is the size of their answers.
-	idempotent  []Idempotent
+	// results holds the results of Idempotency-Keys, resultBytes is the size of their answers.
+	results     results
 	resultBytes int
 
 	// bundled is nil unless the project was imported from a bundle.

@@ -229,6 +229,7 @@ func readChunk(read func(Chunk) ([]byte, error), c Chunk, into any) error {
 func (p *Project) restoreResults(head *headRecord, chunk func(Chunk) ([]byte, error)) error {
 	end := max(head.IdempotentEnd, head.IdempotentFirst+uint64(len(head.Idempotent)))
 	inHead := end - uint64(len(head.Idempotent))
+	p.results.first, p.results.end = head.IdempotentFirst, head.IdempotentFirst
 	for next := head.IdempotentFirst; next < inHead; {
 		var saved resultsRecord
 		number := next / ChunkLen
@@ -239,17 +240,20 @@ func (p *Project) restoreResults(head *headRecord, chunk func(Chunk) ([]byte, er
 			return fmt.Errorf("chunk %c %d: it does not hold the results from %d on",
 				ResultsChunk, number, next)
 		}
-		p.idempotent = append(p.idempotent, saved.Results[next-saved.First:]...)
+		p.keepResults(saved.Results[next-saved.First:])
 		next = (number + 1) * ChunkLen
 	}
-	p.idempotent = append(p.idempotent, head.Idempotent...)
-	if uint64(len(p.idempotent)) != end-head.IdempotentFirst {
+	p.keepResults(head.Idempotent)
+	if uint64(p.results.len()) != end-head.IdempotentFirst {
 		return errors.New("project head: results are missing")
 	}
-	for at := range p.idempotent {
-		p.resultBytes += len(p.idempotent[at].Body)
-	}
 	return nil
+}
+
+func (p *Project) keepResults(saved []Idempotent) {
+	for at := range saved {
+		p.addResult(&saved[at])
+	}
 }
 
 // republish appends saved changesets to the history of a project that nobody else has.

@@ -267,15 +267,10 @@ func (p *Project) EncodeChunk(c Chunk) ([]byte, error) {
 	case ResultsChunk:
 		first := max(p.saved.IdempotentFirst, uint64(from))
 		return encoding.Marshal(&resultsRecord{
-			First: first, Results: p.results(first, uint64(to)),
+			First: first, Results: p.resultsBetween(first, uint64(to)),
 		})
 	}
 	return p.listOf(c.Kind).encode(c.Number)
-}
-
-// results returns the kept results with the numbers [first, end).
-func (p *Project) results(first, end uint64) []Idempotent {
-	return p.idempotent[first-p.saved.IdempotentFirst : end-p.saved.IdempotentFirst]
 }
 
 // EncodeHead returns the encoding of everything except the full chunks.
@@ -293,7 +288,7 @@ func (p *Project) EncodeHead() ([]byte, error) {
 		Record: p.Record, savedFields: p.saved, Files: p.live.Len(),
 		Changesets:    p.history.len(),
 		IdempotentEnd: last,
-		Idempotent:    p.results(max(kept, uint64(resultsEnd)*ChunkLen), last),
+		Idempotent:    p.resultsBetween(max(kept, uint64(resultsEnd)*ChunkLen), last),
 		Tail:          p.records(historyEnd*ChunkLen, p.history.len()),
 		Head:          head,
 		Handoffs:      len(p.handoffs), HandoffTail: p.handoffs[handoffsEnd*HandoffChunk.Len():],
