@@ -40,7 +40,7 @@ var mayImport = map[string][]string{
 	"internal/disk/disktest": {"internal/disk"},
 	"wal":                    {"internal/disk"},
 	"journal":                {"wal"},
-	"journal/replica":        {"journal", "wal"},
+	"journal/replica":        {"journal", "wal", "internal/disk"},
 	"snapshot":               {"internal/disk"},
 	"blobs":                  {"internal/disk"},
 	"uploads":                {"internal/disk"},

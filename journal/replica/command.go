@@ -1,9 +1,11 @@
 package replica
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 
+	"pws/internal/disk"
 	"pws/journal"
 )
 
@@ -46,20 +48,22 @@ var errCommand = errors.New("command is not understood")
 
 // decodeCommand decodes the data of an entry: the member of a reign, or a batch.
 func decodeCommand(data []byte) (member uint64, b *batch, err error) {
-	r := reader{rest: data[1:]}
+	r := disk.NewReader(data[1:])
 	switch data[0] {
 	case commandReign:
-		member = r.uvarint()
+		member = r.Uvarint()
 	case commandBatch:
-		b = &batch{reign: journal.Reign(r.uvarint()), first: r.uvarint()}
-		for range r.count() {
-			b.payloads = append(b.payloads, r.bytes())
+		b = &batch{reign: journal.Reign(r.Uvarint()), first: r.Uvarint()}
+		for range r.Count() {
+			b.payloads = append(b.payloads, bytes.Clone(r.Bytes()))
 		}
-		r.failed = r.failed || len(b.payloads) == 0
+		if len(b.payloads) == 0 {
+			r.Fail()
+		}
 	default:
-		r.failed = true
+		r.Fail()
 	}
-	if r.failed || len(r.rest) > 0 {
+	if r.Failed() || r.Len() > 0 {
 		return 0, nil, errCommand
 	}
 	return member, b, nil
@@ -79,10 +83,10 @@ func (s *state) encode() []byte {
 }
 
 func decodeState(data []byte) (state, error) {
-	r := reader{rest: data}
-	s := state{gate: journal.Gate{Reign: journal.Reign(r.uvarint()), Position: r.uvarint()}}
-	s.position = r.uvarint()
-	if s.machine = r.rest; r.failed {
+	r := disk.NewReader(data)
+	s := state{gate: journal.Gate{Reign: journal.Reign(r.Uvarint()), Position: r.Uvarint()}}
+	s.position = r.Uvarint()
+	if s.machine = r.Fixed(r.Len()); r.Failed() {
 		return state{}, errCommand
 	}
 	return s, nil

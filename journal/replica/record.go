@@ -1,11 +1,14 @@
 package replica
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 
 	"go.etcd.io/raft/v3/raftpb"
+
+	"pws/internal/disk"
 )
 
 // recordVersion is the first byte of a record, whose layout the package doc has.
@@ -98,76 +101,46 @@ func appendBase(b []byte, s *raftpb.Snapshot) []byte {
 var errRecord = errors.New("record is not understood")
 
 // reader reads a record. AFTER an error it returns zeros.
-type reader struct {
-	rest   []byte
-	failed bool
-}
-
-func (r *reader) uvarint() uint64 {
-	value, n := binary.Uvarint(r.rest)
-	if n <= 0 {
-		r.failed, r.rest = true, nil
-		return 0
-	}
-	r.rest = r.rest[n:]
-	return value
-}
-
-// count reads a number of parts that have at least one byte each.
-func (r *reader) count() int {
-	n := r.uvarint()
-	if n > uint64(len(r.rest)) {
-		r.failed, r.rest = true, nil
-		return 0
-	}
-	return int(n)
-}
-
-func (r *reader) bytes() []byte {
-	n := r.count()
-	b := append([]byte(nil), r.rest[:n]...)
-	r.rest = r.rest[n:]
-	return b
-}
+type reader struct{ disk.Reader }
 
 func (r *reader) members() []uint64 {
 	var all []uint64
-	for range r.count() {
-		all = append(all, r.uvarint())
+	for range r.Count() {
+		all = append(all, r.Uvarint())
 	}
 	return all
 }
 
 func (r *reader) hardState() *raftpb.HardState {
 	return &raftpb.HardState{
-		Term: new(r.uvarint()), Vote: new(r.uvarint()), Commit: new(r.uvarint()),
+		Term: new(r.Uvarint()), Vote: new(r.Uvarint()), Commit: new(r.Uvarint()),
 	}
 }
 
 func (r *reader) base() *raftpb.Snapshot {
-	index, term := r.uvarint(), r.uvarint()
+	index, term := r.Uvarint(), r.Uvarint()
 	conf := &raftpb.ConfState{
 		Voters: r.members(), Learners: r.members(), VotersOutgoing: r.members(),
-		LearnersNext: r.members(), AutoLeave: new(r.uvarint() == 1),
+		LearnersNext: r.members(), AutoLeave: new(r.Uvarint() == 1),
 	}
 	return &raftpb.Snapshot{
 		Metadata: &raftpb.SnapshotMetadata{Index: &index, Term: &term, ConfState: conf},
-		Data:     r.bytes(),
+		Data:     bytes.Clone(r.Bytes()),
 	}
 }
 
 func (r *reader) entries() []*raftpb.Entry {
-	n := r.count()
-	first := r.uvarint()
-	all := make([]*raftpb.Entry, 0, min(n, len(r.rest)))
+	n := r.Count()
+	first := r.Uvarint()
+	all := make([]*raftpb.Entry, 0, min(n, uint64(r.Len())))
 	for at := range n {
-		term, kind := r.uvarint(), r.uvarint()
+		term, kind := r.Uvarint(), r.Uvarint()
 		all = append(all, &raftpb.Entry{
-			Index: new(first + uint64(at)), Term: &term, Type: raftpb.EntryType(kind).Enum(),
-			Data: r.bytes(),
+			Index: new(first + at), Term: &term, Type: raftpb.EntryType(kind).Enum(),
+			Data: bytes.Clone(r.Bytes()),
 		})
-		if _, known := raftpb.EntryType_name[int32(kind)]; !known || kind > 1<<30 || r.failed {
-			r.failed = true
+		if _, known := raftpb.EntryType_name[int32(kind)]; !known || kind > 1<<30 || r.Failed() {
+			r.Fail()
 			return nil
 		}
 	}
@@ -179,7 +152,7 @@ func decodeRecord(data []byte) (rec record, err error) {
 	if len(data) < 2 || data[0] != recordVersion || data[1]&^partsKnown != 0 {
 		return rec, fmt.Errorf("%w: unknown version or parts", errRecord)
 	}
-	parts, r := data[1], reader{rest: data[2:]}
+	parts, r := data[1], reader{disk.NewReader(data[2:])}
 	if parts&partHardState != 0 {
 		rec.hard = r.hardState()
 	}
@@ -187,10 +160,11 @@ func decodeRecord(data []byte) (rec record, err error) {
 		rec.base = r.base()
 	}
 	if parts&partEntries != 0 {
-		rec.entries = r.entries()
-		r.failed = r.failed || len(rec.entries) == 0
+		if rec.entries = r.entries(); len(rec.entries) == 0 {
+			r.Fail()
+		}
 	}
-	if r.failed || len(r.rest) > 0 {
+	if r.Failed() || r.Len() > 0 {
 		return record{}, fmt.Errorf("%w: it is too short or too long", errRecord)
 	}
 	return rec, nil

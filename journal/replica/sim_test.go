@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/protobuf/proto"
 
+	"pws/internal/disk"
 	"pws/journal"
 	"pws/wal"
 )
@@ -130,10 +131,10 @@ func (m machineState) encode() []byte {
 }
 
 func decodeMachine(data []byte) (m machineState) {
-	r := reader{rest: data}
-	m.position = r.uvarint()
-	for len(r.rest) > 0 {
-		m.values = append(m.values, r.uvarint())
+	r := disk.NewReader(data)
+	m.position = r.Uvarint()
+	for r.Len() > 0 {
+		m.values = append(m.values, r.Uvarint())
 	}
 	return m
 }
