@@ -65,13 +65,13 @@ func (at addresses) close() error {
 
 // serve serves all addresses. Each sends how it ended; the capacity of the channel is their number.
 func (at addresses) serve(server *http.Server) chan error {
-	if at.pages == nil {
-		ended := make(chan error, 1)
-		go func() { ended <- server.Serve(at.main) }()
-		return ended
+	serves := []func() error{func() error { return server.Serve(at.main) }}
+	if at.pages != nil {
+		serves = append(serves, func() error { return server.ServePages(at.pages) })
 	}
-	ended := make(chan error, 2)
-	go func() { ended <- server.Serve(at.main) }()
-	go func() { ended <- server.ServePages(at.pages) }()
+	ended := make(chan error, len(serves))
+	for _, serve := range serves {
+		go func() { ended <- serve() }()
+	}
 	return ended
 }

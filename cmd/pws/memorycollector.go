@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
-	"sync"
 	"time"
 )
 
@@ -22,20 +21,18 @@ type collecting struct {
 	set     func(percent int)
 	collect func()
 
-	mu struct {
-		sync.Mutex
-		last    heapSample
-		at      time.Time
-		percent int
-		// quiet counts the looks since garbage was made quickly.
-		quiet int
-	}
+	// last is the sample of the last look, at its time, and percentage what was set.
+	last       heapSample
+	at         time.Time
+	percentage int
+	// quiet counts the looks since garbage was made quickly.
+	quiet int
 }
 
 // heapSample is what the runtime says of its heap.
 type heapSample struct {
-	// cycles are the collections so far, allocated the bytes that were ever allocated.
-	cycles, allocated uint64
+	// allocated are the bytes that were ever allocated.
+	allocated uint64
 	// live is what the last collection has left, scanned what it has looked at, with stacks.
 	live, scanned int64
 	// held is the memory of the heap that the system has not got back.
@@ -73,26 +70,23 @@ func percent(garbage int64, heap heapSample) int {
 	return int(max(1, garbage*100/max(heap.live, 4<<20)))
 }
 
-// look adapts the percentage to a sample.
+// look adapts the percentage to a sample. It is called by one goroutine.
 func (c *collecting) look(now time.Time, heap heapSample) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m := &c.mu
-	seconds := now.Sub(m.at).Seconds()
-	perSecond := float64(heap.allocated-m.last.allocated) / max(seconds, 0.001)
-	m.last, m.at = heap, now
+	seconds := now.Sub(c.at).Seconds()
+	perSecond := float64(heap.allocated-c.last.allocated) / max(seconds, 0.001)
+	c.last, c.at = heap, now
 	garbage := c.garbage(heap.scanned, perSecond)
 	to := percent(garbage, heap)
-	if d := to - m.percent; d*changePart > m.percent || -d*changePart > m.percent {
-		m.percent = to
+	if d := to - c.percentage; d*changePart > c.percentage || -d*changePart > c.percentage {
+		c.percentage = to
 		c.set(to)
 	}
-	if m.quiet++; perSecond > quietRate {
-		m.quiet = 0
+	if c.quiet++; perSecond > quietRate {
+		c.quiet = 0
 	}
 	// The runtime returns what is above the heap that it expects, which it learns by collecting.
 	more := heap.held > heap.live+2*garbage+heap.live/4
-	if more && m.quiet >= quietLooks && m.quiet <= quietMost {
+	if more && c.quiet >= quietLooks && c.quiet <= quietMost {
 		c.collect()
 	}
 }
@@ -132,18 +126,25 @@ func notifyCollected(to, stop chan struct{}) {
 
 // sampleHeap reads the figures of the runtime.
 func sampleHeap() heapSample {
-	s := []metrics.Sample{
-		{Name: "/gc/cycles/total:gc-cycles"}, {Name: "/gc/heap/allocs:bytes"},
-		{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/total:bytes"},
-		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/unused:bytes"},
-		{Name: "/memory/classes/heap/free:bytes"},
-	}
-	metrics.Read(s)
-	n := func(at int) uint64 { return s[at].Value.Uint64() }
+	n := readRuntime("/gc/heap/allocs:bytes", "/gc/heap/live:bytes", "/gc/scan/total:bytes",
+		"/memory/classes/heap/objects:bytes", "/memory/classes/heap/unused:bytes",
+		"/memory/classes/heap/free:bytes")
 	return heapSample{
-		cycles: n(0), allocated: n(1), live: int64(n(2)), scanned: int64(n(3)),
-		held: int64(n(4) + n(5) + n(6)),
+		allocated: uint64(n[0]), live: n[1], scanned: n[2], held: n[3] + n[4] + n[5],
 	}
+}
+
+// readRuntime reads metrics of the runtime that are whole numbers.
+func readRuntime(names ...string) []int64 {
+	samples, values := make([]metrics.Sample, len(names)), make([]int64, len(names))
+	for at, name := range names {
+		samples[at].Name = name
+	}
+	metrics.Read(samples)
+	for at := range samples {
+		values[at] = int64(samples[at].Value.Uint64())
+	}
+	return values
 }
 
 // startCollecting sets the percentage from now on, unless the environment does. The returned
@@ -154,10 +155,10 @@ func startCollecting(headroom int64) (stop func()) {
 	}
 	c := &collecting{headroom: headroom, collect: runtime.GC,
 		set: func(percent int) { debug.SetGCPercent(percent) }}
-	c.mu.last, c.mu.at, c.mu.percent = sampleHeap(), time.Now(), 100
+	c.last, c.at = sampleHeap(), time.Now()
 	// A start allocates as much as full load.
-	c.mu.percent = percent(max(headroom, 4<<20), c.mu.last)
-	c.set(c.mu.percent)
+	c.percentage = percent(max(headroom, 4<<20), c.last)
+	c.set(c.percentage)
 	done := make(chan struct{})
 	go c.run(done)
 	return func() { close(done) }

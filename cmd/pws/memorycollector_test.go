@@ -36,7 +36,7 @@ func TestCollectingAdapts(t *testing.T) {
 	c := &collecting{headroom: 256 * mib, collect: func() { collected++ },
 		set: func(percent int) { set = append(set, percent) }}
 	now := time.Unix(1_000_000, 0)
-	c.mu.at, c.mu.percent = now, 100
+	c.at, c.percentage = now, 100
 	heap := heapSample{live: 400 * mib, scanned: 100 * mib, held: 600 * mib}
 	step := func(seconds int, allocated uint64) {
 		now = now.Add(time.Duration(seconds) * time.Second)

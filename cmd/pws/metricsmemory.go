@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"runtime/metrics"
 	"strconv"
 	"strings"
 
@@ -35,17 +34,13 @@ func (m memoryTable) Collect(to chan<- prometheus.Metric) {
 }
 
 func (m memoryTable) owners() []actors.MemoryOwner {
-	s := []metrics.Sample{
-		{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"},
-		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/unused:bytes"},
-		{Name: "/memory/classes/heap/free:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"},
-		{Name: "/gc/heap/live:bytes"},
-	}
-	metrics.Read(s)
-	n := func(at int) int64 { return int64(s[at].Value.Uint64()) }
-	objects, stacks := n(2), n(5)
-	live := min(n(6), objects)
-	slack := objects - live + n(3) + n(4)
+	n := readRuntime("/memory/classes/total:bytes", "/memory/classes/heap/released:bytes",
+		"/memory/classes/heap/objects:bytes", "/memory/classes/heap/unused:bytes",
+		"/memory/classes/heap/free:bytes", "/memory/classes/heap/stacks:bytes",
+		"/gc/heap/live:bytes")
+	objects, stacks := n[2], n[5]
+	live := min(n[6], objects)
+	slack := objects - live + n[3] + n[4]
 	owners := m.known()
 	other := live
 	for _, one := range owners {
@@ -55,7 +50,7 @@ func (m memoryTable) owners() []actors.MemoryOwner {
 		actors.MemoryOwner{Name: "other", Bytes: max(0, other)},
 		actors.MemoryOwner{Name: "stacks", Bytes: stacks},
 		actors.MemoryOwner{Name: "slack", Bytes: slack},
-		actors.MemoryOwner{Name: "runtime", Bytes: n(0) - n(1) - objects - n(3) - n(4) - stacks},
+		actors.MemoryOwner{Name: "runtime", Bytes: n[0] - n[1] - objects - n[3] - n[4] - stacks},
 		actors.MemoryOwner{Name: "file", Bytes: residentOf("RssFile:")})
 }
 
