@@ -186,10 +186,8 @@ func (e *export) content(content []byte) {
 }
 
 func (e *export) history() {
-	var changeset work.Changeset
-	for nth := range e.view.ChangesetsCount() {
-		e.view.ReadChangeset(uint32(nth+1), &changeset, true)
-		record := e.call.changeset(e.view, &changeset, true)
+	for changeset := range e.view.AllChangesets(true) {
+		record := e.call.changeset(e.view, changeset, true)
 		e.fail(e.call.textFault)
 		if !e.add(record) {
 			return
@@ -327,9 +325,7 @@ func (e *export) blobs() {
 		return true
 	})
 	var past []work.Hash
-	var changeset work.Changeset
-	for nth := range e.view.ChangesetsCount() {
-		e.view.ReadChangeset(uint32(nth+1), &changeset, true)
+	for changeset := range e.view.AllChangesets(true) {
 		for at := range changeset.Ops {
 			op := &changeset.Ops[at]
 			if op.Action != work.Delete && !live[op.Blob] {

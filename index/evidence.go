@@ -16,10 +16,8 @@ import (
 // only while the project is PUBLIC.
 func EvidenceOf(p *work.Project) []Evidence {
 	found := tallies{}
-	var c work.Changeset
-	for n := range p.ChangesetsCount() {
-		p.ReadChangeset(uint32(n+1), &c, true)
-		found.add(c.Author, publishedTraits(p, &c), c.CreatedAt)
+	for c := range p.AllChangesets(true) {
+		found.add(c.Author, publishedTraits(p, c), c.CreatedAt)
 	}
 	found.addTasks(p)
 	found.addAttested(p)

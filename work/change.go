@@ -21,9 +21,7 @@ func (p *Project) Changes(base, to *Changeset) []Change {
 		first = base.Sequence
 	}
 	c := comparison{project: p, base: base, to: to, origins: map[string]string{}}
-	var changeset Changeset
-	for sequence := first + 1; sequence <= to.Sequence; sequence++ {
-		p.history.read(sequence, &changeset, true)
+	for changeset := range p.Changesets(first, to.Sequence, true) {
 		for at := range changeset.Ops {
 			c.follow(&changeset.Ops[at])
 		}

@@ -209,9 +209,7 @@ func (p *Project) changedSince(since uint32) []string {
 		}
 	}
 	seenOps := 0
-	var changeset Changeset
-	for sequence := since + 1; int(sequence) <= p.history.len(); sequence++ {
-		p.history.read(sequence, &changeset, true)
+	for changeset := range p.Changesets(since, uint32(p.history.len()), true) {
 		for at := range changeset.Ops {
 			if seenOps++; len(paths) >= most || seenOps > changedOpsSeenMax {
 				return paths[:min(len(paths), most)]

@@ -1,6 +1,10 @@
 package work
 
-import "pws/internal/id"
+import (
+	"iter"
+
+	"pws/internal/id"
+)
 
 // Head returns the newest changeset.
 func (p *Project) Head() *Changeset {
@@ -51,6 +55,25 @@ func (p *Project) ReadChangeset(sequence uint32, into *Changeset, operations boo
 	p.history.read(sequence, into, operations)
 }
 
+// Changesets yields those with the sequences (after, to], the oldest first. One is valid until the
+// next. Their operations are decoded if they are wanted.
+func (p *Project) Changesets(after, to uint32, operations bool) iter.Seq[*Changeset] {
+	return func(yield func(*Changeset) bool) {
+		var changeset Changeset
+		for sequence := after + 1; sequence <= to; sequence++ {
+			p.history.read(sequence, &changeset, operations)
+			if !yield(&changeset) {
+				return
+			}
+		}
+	}
+}
+
+// AllChangesets yields all of them, as Changesets does.
+func (p *Project) AllChangesets(operations bool) iter.Seq[*Changeset] {
+	return p.Changesets(0, uint32(p.history.len()), operations)
+}
+
 // Step returns the step with a sequence between 1 and ChangesetsCount.
 func (p *Project) Step(sequence uint32) Step { return p.history.step(sequence) }
 
@@ -99,16 +122,14 @@ func (p *Project) Before(c *Changeset, op *Op) (before Op, existed bool) {
 	if op.From != nil {
 		from = op.From
 	}
-	f, ok := p.live.Get(*from)
-	if !ok {
-		if f, ok = p.gone.Get(*from); !ok {
-			return before, false
-		}
+	f := p.everAt(*from)
+	if f == nil {
+		return before, false
 	}
 	// The answer to a write asks for the newest version.
 	at := len(f.versions) - 1
 	if last := &f.versions[at]; last.sequence != c.Sequence || last.place() != op.at {
-		at = f.before(c.Sequence)
+		at = versionsBefore(f.versions, c.Sequence)
 		for at < len(f.versions) && f.versions[at].sequence == c.Sequence &&
 			f.versions[at].place() != op.at {
 			at++

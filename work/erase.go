@@ -85,9 +85,7 @@ func RestoreRemoved(head []byte) (*Project, error) {
 // the project name, some of them several times. For a fork, skip is asked whether the contents of
 // the tree that it began with are known.
 func (p *Project) Contents(skip func(root Hash) bool, yield func(Hash)) {
-	var changeset Changeset
-	for sequence := range p.history.len() {
-		p.history.read(uint32(sequence+1), &changeset, true)
+	for changeset := range p.AllChangesets(true) {
 		if p.saved.Fork != nil && changeset.Sequence == 1 && skip(p.saved.Fork.Root) {
 			continue
 		}

@@ -176,9 +176,9 @@ func (p *Project) everAt(path string) *File {
 	return f
 }
 
-// before returns the number of versions of a file before a changeset.
-func (f *File) before(sequence uint32) int {
-	before, _ := slices.BinarySearchFunc(f.versions, sequence, func(v version, s uint32) int {
+// versionsBefore returns the number of versions before a changeset.
+func versionsBefore(versions []version, sequence uint32) int {
+	before, _ := slices.BinarySearchFunc(versions, sequence, func(v version, s uint32) int {
 		return cmp.Compare(v.sequence, s)
 	})
 	return before

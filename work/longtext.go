@@ -69,9 +69,7 @@ func (p *Project) LongTexts(yield func(kind id.Prefix, record id.ID, text Away) 
 			return
 		}
 	}
-	var changeset Changeset
-	for sequence := range p.history.len() {
-		p.history.read(uint32(sequence+1), &changeset, false)
+	for changeset := range p.AllChangesets(false) {
 		if !add(id.Changeset, changeset.ID, changeset.Away) {
 			return
 		}

@@ -49,9 +49,7 @@ func (m *MergePlan) fits(p *Project, w *Workspace) bool {
 	if !known {
 		return false
 	}
-	var changeset Changeset
-	for sequence := planned + 1; int(sequence) <= p.history.len(); sequence++ {
-		p.history.read(sequence, &changeset, true)
+	for changeset := range p.Changesets(planned, uint32(p.history.len()), true) {
 		for at := range changeset.Ops {
 			op := &changeset.Ops[at]
 			if m.concerns(*op.Path) || op.From != nil && m.concerns(*op.From) {

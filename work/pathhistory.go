@@ -1,9 +1,5 @@
 package work
 
-import (
-	"github.com/tidwall/btree"
-)
-
 // HistoryPlace is a place in the history of a path: the newest of its operations that is still to
 // come, of the path that the file had then.
 type HistoryPlace struct {
@@ -51,18 +47,15 @@ func (p *Project) PathHistory(
 
 // versionsOf returns all versions of a path, oldest first.
 func (p *Project) versionsOf(path string) []version {
-	for _, tree := range []*btree.Map[string, *File]{&p.live, &p.gone} {
-		if f, ok := tree.Get(path); ok {
-			return f.versions
-		}
+	if f := p.everAt(path); f != nil {
+		return f.versions
 	}
 	return nil
 }
 
 // beforeOperation returns the versions before an operation that moved the file away.
 func beforeOperation(versions []version, moved version) []version {
-	f := File{versions: versions}
-	end := f.before(moved.sequence)
+	end := versionsBefore(versions, moved.sequence)
 	for at := end; at < len(versions) && versions[at].sequence == moved.sequence; at++ {
 		if versions[at].same(moved) {
 			return versions[:at]

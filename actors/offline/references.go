@@ -242,18 +242,16 @@ func (r *references) checkProject(project id.ID, saved uint64) {
 	r.checkRecords(name, state, missing, dangling)
 	r.checkTalk(name, state, missing)
 	known := r.checkFork(name, state, missing)
-	var changeset work.Changeset
-	for n := range state.ChangesetsCount() {
-		state.ReadChangeset(uint32(n+1), &changeset, true)
+	for changeset := range state.AllChangesets(true) {
 		r.report.Changesets++
 		r.checkAgent(name, "author", changeset.Author, missing)
-		if n == 0 && known {
+		if changeset.Sequence == 1 && known {
 			r.report.Operations += uint64(changeset.OpCount)
 			continue
 		}
 		for at := range changeset.Ops {
 			r.report.Operations++
-			r.checkContent(name, &changeset, &changeset.Ops[at], dangling)
+			r.checkContent(name, changeset, &changeset.Ops[at], dangling)
 		}
 	}
 	r.checkWorkspaces(name, state, missing, dangling)
