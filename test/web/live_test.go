@@ -164,8 +164,8 @@ func TestLongPause(t *testing.T) {
 	b.quiet(400)
 }
 
-// waitUntilDropped moves the clock until the service has dropped the events after a cursor. It drops
-// them when the clock moves, and learns of them behind the log.
+// waitUntilDropped moves the clock until the service has dropped the events after a cursor. It
+// drops them when the clock moves, and learns of them behind the log.
 func (a *agent) waitUntilDropped(t *testing.T, cursor string) {
 	t.Helper()
 	address := "/api/v1/events?" + url.Values{"after": {cursor}, "limit": {"1"}}.Encode()
