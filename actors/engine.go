@@ -64,6 +64,8 @@ type Config struct {
 	Stored api.StoredLimits
 	// NoSearch turns search off: nothing is indexed, and a search returns an error.
 	NoSearch bool
+	// SearchWait is how long a search waits for what was written BEFORE it to be indexed; 100 ms.
+	SearchWait time.Duration
 	// searchAnew removes the search index first.
 	searchAnew bool
 	// FeedEvents is how many events are kept for those who poll, and FeedAge how old they may be
@@ -97,6 +99,7 @@ func (c *Config) complete() {
 	orDefault(&c.PassivateAfter, 10*time.Minute)
 	orDefault(&c.SweepEvery, 15*time.Second)
 	orDefault(&c.QueueMax, 8192)
+	orDefault(&c.SearchWait, 100*time.Millisecond)
 	orDefault(&c.FeedEvents, 1_000_000)
 	orDefault(&c.FeedAge, 30*24*time.Hour)
 	orDefault(&c.Log, slog.Default())

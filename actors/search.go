@@ -36,10 +36,10 @@ const (
 	// searchCopiesShare is how many times as long as the work on files of forks the pause behind it
 	// is.
 	searchCopiesShare = 2
-	// searchSmall is how many waiting documents a search waits for, and searchWait how long.
+	// searchSmall is how many waiting documents a search waits for.
 	searchSmall = 64
-	searchWait  = 100 * time.Millisecond
-	// searchOpenWait is how long a search waits for the index to be opened after a start.
+	// searchOpenWait is how long a search waits for the index to be opened after a start, unless it
+	// waits longer for what was written.
 	searchOpenWait = 2 * time.Second
 	// searchRest is the least time between rounds that nobody waits for, so that what changes often
 	// is indexed once; searchRestMax is the most.
@@ -278,7 +278,7 @@ func (s *searching) ready() (*search.Index, error) {
 	select {
 	case <-s.opened:
 	default:
-		limit := time.NewTimer(searchOpenWait)
+		limit := time.NewTimer(max(searchOpenWait, s.engine.config.SearchWait))
 		defer limit.Stop()
 		select {
 		case <-s.opened:
@@ -311,7 +311,7 @@ func (s *searching) await() {
 	case s.hurry <- struct{}{}:
 	default:
 	}
-	limit := time.NewTimer(searchWait)
+	limit := time.NewTimer(s.engine.config.SearchWait)
 	defer limit.Stop()
 	select {
 	case <-one.done:
