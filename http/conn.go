@@ -75,6 +75,9 @@ type conn struct {
 	pending atomic.Pointer[untilClose]
 	// readBy and writeBy are the current deadlines. Only the serving goroutine sets them.
 	readBy, writeBy time.Time
+	// answer is the body that is being sent, joined what joins it with its headers.
+	answer memoryBody
+	joined *joint
 }
 
 // add registers a connection. The result is nil when the server is stopping, and when a bound is

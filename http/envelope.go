@@ -96,7 +96,7 @@ func (x *exchange) writeData(data any) error {
 		}
 	}
 	h.SetContentTypeBytes(jsonTypeBytes)
-	body := append(x.emptyBody(), `{"ok":true,"data":`...)
+	body := append(x.bodyFor(data), `{"ok":true,"data":`...)
 	begin := len(body)
 	body, err := x.appendData(body, data, 0)
 	if err != nil {
@@ -135,12 +135,7 @@ func (x *exchange) setBody(body []byte) error {
 			}
 		}
 	}
-	const keep = 32 << 10
-	if cap(body) > keep {
-		x.ctx.Response.SetBodyRaw(body)
-		return nil
-	}
-	x.ctx.Response.SwapBody(body)
+	x.setMemoryBody(body)
 	return nil
 }
 

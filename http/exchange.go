@@ -61,6 +61,8 @@ type exchange struct {
 	input input
 	// message is what a request to the MCP endpoint says.
 	message message
+	// large is memory of largeBodies for the body, nil if there is none.
+	large *[]byte
 	// The rest is memory of earlier requests: for query parameters, the body, a key among arguments,
 	// the data of a tool's result, and temporary texts.
 	params                   map[string]string
@@ -119,6 +121,7 @@ func (s *Server) begin(ctx *fasthttp.RequestCtx) *exchange {
 // release returns the exchange to the pool without its large buffers.
 func (x *exchange) release() {
 	x.account.close()
+	x.giveLarge()
 	clear(x.params)
 	clear(x.call.Params)
 	scratch := kept(x.scratch)

@@ -259,6 +259,7 @@ func newServer(
 		Logger:                        transportLog{log},
 		Concurrency:                   cfg.Connections + 1,
 		ReadBufferSize:                cfg.HeaderMax,
+		WriteBufferSize:               writeBuffer,
 		ReadTimeout:                   cfg.ReadTimeout,
 		WriteTimeout:                  cfg.WriteTimeout,
 		IdleTimeout:                   cfg.IdleTimeout,
