@@ -124,21 +124,29 @@ func (i ID) Next() ID {
 // alphabet is Crockford's base32 in lower case.
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 
+// pairs are the two digits of ten bits, the first one in the low byte.
+var pairs = func() (all [1 << 10]uint16) {
+	for bits := range all {
+		all[bits] = uint16(alphabet[bits>>5]) | uint16(alphabet[bits&31])<<8
+	}
+	return all
+}()
+
 // Append appends the public form to dst.
 func (i ID) Append(dst []byte, prefix Prefix) []byte {
 	dst = append(dst, prefix...)
 	high, low := binary.BigEndian.Uint64(i[:8]), binary.BigEndian.Uint64(i[8:])
 	var text [textLen]byte
-	// Twelve digits are in low; the thirteenth takes its last four bits and one of high.
-	for at := textLen - 1; at > textLen-13; at-- {
-		text[at] = alphabet[low&31]
-		low >>= 5
+	// Six pairs are in low and six in high. The one between them takes the last four bits of low.
+	for at := textLen - 2; at > textLen-14; at -= 2 {
+		binary.LittleEndian.PutUint16(text[at:], pairs[low&1023])
+		low >>= 10
 	}
-	text[textLen-13] = alphabet[low|high&1<<4]
-	high >>= 1
-	for at := textLen - 14; at >= 0; at-- {
-		text[at] = alphabet[high&31]
-		high >>= 5
+	binary.LittleEndian.PutUint16(text[textLen-14:], pairs[(low|high<<4)&1023])
+	high >>= 6
+	for at := textLen - 16; at >= 0; at -= 2 {
+		binary.LittleEndian.PutUint16(text[at:], pairs[high&1023])
+		high >>= 10
 	}
 	return append(dst, text[:]...)
 }
