@@ -1,7 +1,7 @@
 package api
 
 import (
-	"encoding/hex"
+	"encoding/binary"
 	"slices"
 	"strconv"
 
@@ -287,6 +287,24 @@ func operationRecord(p *work.Project, c *work.Changeset, op *work.Op) OperationR
 // appendChangeset writes a changeset with its operations as JSON. It does not use reflection,
 // because writes are a hot path.
 func (c *Call) appendChangeset(dst []byte, p *work.Project, from *work.Changeset) []byte {
+	dst = c.appendChangesetHead(dst, p, from, c.handle(from.Author))
+	dst = append(dst, `,"operations":[`...)
+	// The first changeset of a fork can have thousands of operations; growing once avoids
+	// copying a text of a megabyte.
+	dst = slices.Grow(dst, operationBytes*len(from.Ops))
+	for at := range from.Ops {
+		if at > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendOperation(dst, p, from, &from.Ops[at])
+	}
+	return appendChangesetEnd(append(dst, ']'), p, from)
+}
+
+// appendChangesetHead writes a changeset up to its operations. The handle is that of its author.
+func (c *Call) appendChangesetHead(
+	dst []byte, p *work.Project, from *work.Changeset, handle string,
+) []byte {
 	dst = append(dst, `{"id":`...)
 	dst = appendID(dst, id.Changeset, from.ID)
 	dst = append(dst, `,"project_id":`...)
@@ -302,24 +320,19 @@ func (c *Call) appendChangeset(dst []byte, p *work.Project, from *work.Changeset
 	dst = append(dst, `,"author":{"agent_id":`...)
 	dst = appendID(dst, id.Agent, from.Author)
 	dst = append(dst, `,"handle":`...)
-	dst = jsonschema.AppendString(dst, c.handle(from.Author))
+	dst = jsonschema.AppendString(dst, handle)
 	dst = append(dst, `},"message":`...)
 	dst = jsonschema.AppendString(dst, c.said(from.Message, from.Away))
 	dst = append(dst, `,"source":{"type":"`...)
 	dst = append(dst, from.Source.String()...)
 	dst = append(dst, `","id":`...)
 	dst = appendNullable(dst, c.sourceID(p, from))
-	dst = append(dst, `},"operations":[`...)
-	// The first changeset of a fork can have thousands of operations; growing once avoids
-	// copying a text of a megabyte.
-	dst = slices.Grow(dst, operationBytes*len(from.Ops))
-	for at := range from.Ops {
-		if at > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendOperation(dst, p, from, &from.Ops[at])
-	}
-	dst = append(dst, `],"operation_count":`...)
+	return append(dst, '}')
+}
+
+// appendChangesetEnd writes what follows the operations.
+func appendChangesetEnd(dst []byte, p *work.Project, from *work.Changeset) []byte {
+	dst = append(dst, `,"operation_count":`...)
 	dst = appendInt(dst, int64(from.OpCount))
 	dst = append(dst, `,"stats":{"files":`...)
 	dst = appendInt(dst, int64(from.OpCount))
@@ -385,10 +398,22 @@ func appendHash(dst []byte, hash *work.Hash) []byte {
 	if hash == nil {
 		return append(dst, "null"...)
 	}
-	dst = append(dst, '"')
-	dst = hex.AppendEncode(dst, hash[:])
+	var text [2 * len(work.Hash{})]byte
+	for at, one := range hash {
+		binary.LittleEndian.PutUint16(text[2*at:], hexPairs[one])
+	}
+	dst = append(append(dst, '"'), text[:]...)
 	return append(dst, '"')
 }
+
+// hexPairs are the two digits of a byte, the first one in the low byte.
+var hexPairs = func() (all [1 << 8]uint16) {
+	const digits = "0123456789abcdef"
+	for one := range all {
+		all[one] = uint16(digits[one>>4]) | uint16(digits[one&15])<<8
+	}
+	return all
+}()
 
 func publishChangeset(c *Call, body *PublishChangeset) (Reply, error) {
 	operations, err := operationsOf(body.Operations)
@@ -482,8 +507,7 @@ func readTree(c *Call, _ *None) (Reply, error) {
 	walk := func(from string, yield func(work.FileInfo) bool) {
 		view.FilesAt(changeset, from, yield)
 	}
-	data, err := c.pageOfFiles(after, limit, walk)
-	return Reply{Data: data}, err
+	return c.pageOfFiles(view, changeset, after, limit, walk)
 }
 
 func readFileAt(c *Call, _ *None) (Reply, error) {

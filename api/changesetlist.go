@@ -3,7 +3,9 @@ package api
 import (
 	"encoding/binary"
 
+	"pws/api/jsonschema"
 	"pws/internal/fault"
+	"pws/internal/id"
 	"pws/work"
 	"pws/work/path"
 )
@@ -29,11 +31,7 @@ func listChangesets(c *Call, _ *None) (Reply, error) {
 		return Reply{}, err
 	}
 	if of != "" {
-		data, err := c.pathHistory(view, of, after, limit)
-		if err != nil {
-			return Reply{}, err
-		}
-		return c.sound(Reply{Data: data})
+		return c.pathHistory(view, of, after, limit)
 	}
 	sequence := uint32(view.ChangesetsCount())
 	if after != nil {
@@ -42,17 +40,17 @@ func listChangesets(c *Call, _ *None) (Reply, error) {
 		}
 		sequence = min(sequence, binary.BigEndian.Uint32(after)-1)
 	}
-	data := ChangesetsData{Changesets: make([]Changeset, 0, min(limit, int(sequence)))}
-	var from work.Changeset
+	page := changesetsPage{
+		call: c, view: view, sequences: make([]uint32, 0, min(limit, int(sequence))),
+	}
 	for ; sequence > 0; sequence-- {
-		if len(data.Changesets) == limit {
-			data.NextCursor = c.next(binary.BigEndian.AppendUint32(nil, sequence+1))
+		if len(page.sequences) == limit {
+			page.next = c.next(binary.BigEndian.AppendUint32(nil, sequence+1))
 			break
 		}
-		view.ReadChangeset(sequence, &from, false)
-		data.Changesets = append(data.Changesets, c.changeset(view, &from, false))
+		page.add(sequence)
 	}
-	return c.sound(Reply{Data: data})
+	return c.sound(Reply{Data: &page})
 }
 
 // historyPath reads the parameter path, empty if it is absent: INVALID_PATH.
@@ -74,28 +72,90 @@ const historyPlaceBytes = 8
 // pathHistory takes a page of the changesets of a path: PAGINATION_CURSOR_INVALID.
 func (c *Call) pathHistory(
 	view *work.Project, of string, after []byte, limit int,
-) (data ChangesetsData, err error) {
+) (Reply, error) {
 	from := work.HistoryPlace{Path: of}
 	if after != nil {
 		if len(after) < historyPlaceBytes {
-			return data, errCursorInvalid()
+			return Reply{}, errCursorInvalid()
 		}
 		from.Last = binary.BigEndian.Uint32(after)
 		from.Operations = int(binary.BigEndian.Uint32(after[4:]))
 		from.Path = string(after[historyPlaceBytes:])
 	}
-	data.Changesets = []Changeset{}
+	page := changesetsPage{call: c, view: view}
 	last := from
 	view.PathHistory(from, func(changeset *work.Changeset, behind work.HistoryPlace) bool {
-		if len(data.Changesets) == limit {
+		if len(page.sequences) == limit {
 			place := binary.BigEndian.AppendUint32(nil, last.Last)
 			place = binary.BigEndian.AppendUint32(place, uint32(last.Operations))
-			data.NextCursor = c.next(append(place, last.Path...))
+			page.next = c.next(append(place, last.Path...))
 			return false
 		}
-		data.Changesets = append(data.Changesets, c.changeset(view, changeset, false))
+		page.add(changeset.Sequence)
 		last = behind
 		return true
 	})
-	return data, nil
+	return c.sound(Reply{Data: &page})
+}
+
+// changesetsPage writes ChangesetsData as JSON.
+type changesetsPage struct {
+	call      *Call
+	view      *work.Project
+	sequences []uint32
+	// messages are those that are stored away, by the place of their changeset; nil if none is.
+	messages map[int]string
+	next     *string
+	// size is the size of the changesets so far as JSON.
+	size int
+	// read is memory for one of them.
+	read work.Changeset
+}
+
+// changesetHeadBytes is the size of a changeset as JSON, without its operations, its texts and its
+// origin: six IDs, numbers and a time.
+const changesetHeadBytes = 640
+
+// add adds a changeset.
+func (p *changesetsPage) add(sequence uint32) {
+	p.view.ReadChangeset(sequence, &p.read, false)
+	message := p.read.Message
+	if p.read.Away != nil {
+		if p.messages == nil {
+			p.messages = map[int]string{}
+		}
+		message = p.call.said("", p.read.Away)
+		p.messages[len(p.sequences)] = message
+	}
+	p.size += changesetHeadBytes + jsonschema.StringBytes(message)
+	if origin := p.view.ChangesetOrigin(&p.read); origin != nil {
+		p.size += recordBytes
+	}
+	p.sequences = append(p.sequences, sequence)
+}
+
+// JSONBytes implements Sized.
+func (p *changesetsPage) JSONBytes() int { return recordBytes + p.size }
+
+// AppendJSON implements Appender.
+func (p *changesetsPage) AppendJSON(dst []byte) []byte {
+	dst = append(dst, `{"changesets":[`...)
+	var author id.ID
+	var handle string
+	for at, sequence := range p.sequences {
+		if at > 0 {
+			dst = append(dst, ',')
+		}
+		p.view.ReadChangeset(sequence, &p.read, false)
+		if p.read.Away != nil {
+			p.read.Message, p.read.Away = p.messages[at], nil
+		}
+		if at == 0 || p.read.Author != author {
+			author, handle = p.read.Author, p.call.handle(p.read.Author)
+		}
+		dst = p.call.appendChangesetHead(dst, p.view, &p.read, handle)
+		dst = appendChangesetEnd(dst, p.view, &p.read)
+	}
+	dst = append(dst, `],"next_cursor":`...)
+	return append(appendNullable(dst, p.next), '}')
 }

@@ -299,26 +299,7 @@ func listFiles(c *Call, _ *None) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	data, err := c.pageOfFiles(after, limit, view.Files)
-	return Reply{Data: data}, err
-}
-
-// filesAhead is the number of files that memory is made for before a page is read.
-const filesAhead = 100
-
-// pageOfFiles takes one page from an ordered walk over files.
-func (c *Call) pageOfFiles(
-	after []byte, limit int, walk func(from string, yield func(work.FileInfo) bool),
-) (FilesData, error) {
-	filter, err := c.fileFilter()
-	if err != nil {
-		return FilesData{}, err
-	}
-	data := FilesData{Files: make([]File, 0, min(limit, filesAhead))}
-	data.NextCursor = c.walkFiles(after, limit, filter, walk, func(info work.FileInfo) {
-		data.Files = append(data.Files, file(info))
-	})
-	return data, nil
+	return c.pageOfFiles(view, view.Head(), after, limit, view.Files)
 }
 
 func readFile(c *Call, _ *None) (Reply, error) {

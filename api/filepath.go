@@ -67,9 +67,12 @@ func listPaths(c *Call, _ *None) (Reply, error) {
 	}
 	data := PathsData{Paths: []string{}}
 	if filter.glob != nil || c.Query["recursive"] == "true" {
-		data.NextCursor = c.walkFiles(after, limit, filter, view.Files, func(info work.FileInfo) {
+		last, more := walkFiles(after, limit, filter, view.Files, func(info work.FileInfo) {
 			data.Paths = append(data.Paths, info.Path)
 		})
+		if more {
+			data.NextCursor = c.next([]byte(last))
+		}
 		return Reply{Data: data}, nil
 	}
 	for from := max(filter.prefix, string(after)); ; {
@@ -113,12 +116,13 @@ func behindPath(path string) string {
 	return path + "\x00"
 }
 
-// walkFiles takes one page from an ordered walk over files. It returns the cursor of the next one.
-func (c *Call) walkFiles(
+// walkFiles takes one page from an ordered walk over files. If there are more, the next page is
+// after the last path.
+func walkFiles(
 	after []byte, limit int, filter *fileFilter,
 	walk func(from string, yield func(work.FileInfo) bool), take func(work.FileInfo),
-) (next *string) {
-	taken, last := 0, ""
+) (last string, more bool) {
+	taken := 0
 	walk(max(filter.prefix, string(after)), func(info work.FileInfo) bool {
 		switch {
 		case filter.ends(info.Path):
@@ -126,18 +130,15 @@ func (c *Call) walkFiles(
 		case after != nil && info.Path == string(after) || !filter.takes(info.Path):
 			last = info.Path
 		case taken == limit:
-			next = c.next([]byte(last))
+			more = true
 			return false
 		default:
 			last = info.Path
 			taken++
 			take(info)
 		}
-		if filter.exhausted() {
-			next = c.next([]byte(last))
-			return false
-		}
-		return true
+		more = filter.exhausted()
+		return !more
 	})
-	return next
+	return last, more
 }

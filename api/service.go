@@ -22,9 +22,10 @@ type Service struct {
 	// choosing holds the keys of running requests that have not chosen a project yet.
 	choosing sync.Map
 	claims   claimLocks
-	// merges and diffs remember results that take long and depend on immutable contents alone.
-	merges *mergeMemo
-	diffs  *memo.Memo[diffSides, fileDiffs]
+	// These remember results that take long and depend on immutable contents alone.
+	merges    *mergeMemo
+	diffs     *memo.Memo[diffSides, fileDiffs]
+	filePages *memo.Memo[filePage, filesMade]
 }
 
 // NewService returns a service over an engine.
@@ -33,8 +34,9 @@ func NewService(engine Engine, config Config) *Service {
 	mac.Write([]byte("cursors"))
 	return &Service{
 		Engine: engine, Config: config, cursors: cursor.New(mac.Sum(nil)),
-		merges: newMergeMemo(),
-		diffs:  memo.New[diffSides, fileDiffs](diffsBytesMax),
+		merges:    newMergeMemo(),
+		diffs:     memo.New[diffSides, fileDiffs](diffsBytesMax),
+		filePages: memo.New[filePage, filesMade](filePagesMax),
 	}
 }
 
