@@ -36,7 +36,18 @@
 // unless they follow it. A record with a descriptor has the hard state, too: it may be the first
 // that is left when the wal was cut.
 //
-// The end of the wal may be lost to a torn write only where nobody has relied on it. A bit that
-// flips in the very last record is taken for a torn write, as package wal says: then a member has
-// forgotten what it promised last. Elsewhere it stops the start.
+// # Torn or damaged
+//
+// Package wal takes damage of the very last record for a torn write and cuts it off, because it
+// cannot tell them apart. A torn write was never reported, so nobody relies on it; what was damaged
+// may have been promised to others. Therefore a record without parts, the seal, is durable behind
+// every record with a new term, a vote or a descriptor BEFORE a message is sent, and behind
+// whatever Open has found. So the last record has no promise: a flipped bit in a vote stops the
+// start, as everywhere else, and one in a seal has no effect.
+//
+// A seal for each batch of entries would double the syncs. Entries are sealed by the next record,
+// or AFTER sealTicks without one. Damage forgets those of one record if it hits them within that
+// time and the process ends in it as well. A member whose end was cut off lets others go first
+// (Config.ListenTicks), and it stops with ErrForgotten when the leader names an entry that it has
+// acknowledged and does not have.
 package replica

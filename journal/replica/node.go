@@ -31,7 +31,11 @@ type Config struct {
 	ElectionTicks, HeartbeatTicks int
 	// QueueBytesMax bounds the entries that wait.
 	QueueBytesMax int
-	Logger        raft.Logger
+	// ListenTicks is how many ticks this member neither votes nor asks for votes, unless it gets an
+	// entry of a newer term. It is for a log whose torn end was removed: in case it was not torn but
+	// damaged, others that have all of theirs go first.
+	ListenTicks int
+	Logger      raft.Logger
 }
 
 // batchBytesMax bounds a batch of more than one entry.
@@ -56,8 +60,21 @@ type Node struct {
 	// time.
 	queue, inFlight []queued
 	queueBytes      int
-	failed          error
+	// quiet are the ticks since the last record, listening those that remain of ListenTicks, and
+	// opened is the term of the log at the start.
+	quiet, listening int
+	opened           uint64
+	// unfenced is how tests show what the gate and the reigns are for.
+	unfenced bool
+	failed   error
 }
+
+// ErrForgotten: another member knows that this one has acknowledged entries which it does not have.
+// Its disk has lost them. It must not take part any more.
+var ErrForgotten = errors.New("replica: the log has lost entries that were acknowledged")
+
+// sealTicks is how long a record may be the last one without a seal.
+const sealTicks = 2
 
 type queued struct {
 	payload []byte
@@ -66,7 +83,10 @@ type queued struct {
 
 // NewNode returns a member that goes on with a log.
 func NewNode(config Config) (*Node, error) {
-	n := &Node{config: config, log: config.Log}
+	n := &Node{
+		config: config, log: config.Log, listening: config.ListenTicks,
+		opened: config.Log.hard.GetTerm(),
+	}
 	if err := n.restore(config.Log.base); err != nil {
 		return nil, err
 	}
@@ -99,10 +119,40 @@ func First(position uint64, descriptor []byte) []byte {
 }
 
 // Tick counts the time.
-func (n *Node) Tick() { n.raw.Tick() }
+func (n *Node) Tick() {
+	n.quiet++
+	if n.listens() {
+		n.listening--
+		return
+	}
+	n.raw.Tick()
+}
+
+// listens reports whether this member keeps out of elections.
+func (n *Node) listens() bool {
+	if n.listening > 0 {
+		if term, err := n.log.Term(n.log.last()); err == nil && term > n.opened {
+			n.listening = 0
+		}
+	}
+	return n.listening > 0
+}
 
 // Step takes a message of another member. What does not belong to the group is ignored.
 func (n *Node) Step(m *raftpb.Message) {
+	switch m.GetType() {
+	case raftpb.MsgVote, raftpb.MsgPreVote, raftpb.MsgTimeoutNow:
+		if n.listens() {
+			return
+		}
+	case raftpb.MsgHeartbeat:
+		// A leader names nothing that this member has not acknowledged.
+		if m.GetTerm() >= n.log.hard.GetTerm() && m.GetCommit() > n.log.last() && n.failed == nil {
+			n.fail(fmt.Errorf("%w: %d, and the last is %d", ErrForgotten, m.GetCommit(), n.log.last()))
+			return
+		}
+	default:
+	}
 	// The error says that the message was of no use.
 	_ = n.raw.Step(m)
 }
@@ -147,11 +197,20 @@ func (n *Node) Work(send func(*raftpb.Message)) error {
 	if n.failed != nil {
 		return n.failed
 	}
-	if err := n.work(send); err != nil {
-		n.failed = fmt.Errorf("%w: %w", journal.ErrLatched, err)
-		n.yield(n.failed)
+	err := n.work(send)
+	if err == nil && n.quiet >= sealTicks {
+		err = n.log.Seal()
+	}
+	if err != nil {
+		n.fail(err)
 	}
 	return n.failed
+}
+
+// fail ends this member's part.
+func (n *Node) fail(err error) {
+	n.failed = fmt.Errorf("%w: %w", journal.ErrLatched, err)
+	n.yield(n.failed)
 }
 
 func (n *Node) work(send func(*raftpb.Message)) error {
@@ -183,6 +242,7 @@ func (n *Node) persist(ready *raft.Ready) error {
 		n.log.Agree(ready.HardState)
 		return nil
 	}
+	n.quiet = 0
 	if raft.IsEmptySnap(ready.Snapshot) {
 		return n.log.Append(ready.HardState, nil, ready.Entries)
 	}
@@ -208,6 +268,9 @@ func (n *Node) propose() {
 	status := n.raw.BasicStatus()
 	if status.RaftState != raft.StateLeader {
 		return
+	}
+	if n.reign == 0 && n.unfenced {
+		n.lead(journal.Reign(status.GetTerm()))
 	}
 	if n.reign == 0 {
 		// Raft may refuse it for now. Then it is asked again.
@@ -278,14 +341,20 @@ func (n *Node) command(e *raftpb.Entry) error {
 	status := n.raw.BasicStatus()
 	if member == n.config.Member && status.RaftState == raft.StateLeader &&
 		status.GetTerm() == e.GetTerm() {
-		n.reign = n.gate.Reign
-		n.config.Machine.Lead(n.reign)
+		n.lead(n.gate.Reign)
 	}
 	return nil
 }
 
+func (n *Node) lead(reign journal.Reign) {
+	n.reign = reign
+	n.config.Machine.Lead(reign)
+}
+
 func (n *Node) applyBatch(b *batch) error {
-	if !n.gate.Admit(b.reign, b.first, uint64(len(b.payloads))) {
+	if n.unfenced {
+		n.gate.Position = b.first + uint64(len(b.payloads)) - 1
+	} else if !n.gate.Admit(b.reign, b.first, uint64(len(b.payloads))) {
 		return nil
 	}
 	if n.reign != 0 {
@@ -348,8 +417,7 @@ func (n *Node) Compact(position uint64, descriptor []byte) error {
 		Data: s.encode(),
 	})
 	if err != nil {
-		n.failed = fmt.Errorf("%w: %w", journal.ErrLatched, err)
-		n.yield(n.failed)
+		n.fail(err)
 		return n.failed
 	}
 	n.marks = append([]journal.Gate(nil), n.marks[keep:]...)
