@@ -1,7 +1,28 @@
-// Package replica is the part of a journal that several servers hold together: raft, by
-// go.etcd.io/raft, on a log of package wal, and the gate of package journal in front of a machine.
-// A Log keeps what raft has to make durable. A Node is one member: it is pure, so that whole groups
-// run in a test by seed, with networks, clocks and disks that fail.
+// Package replica is a journal that several servers hold together: raft, by go.etcd.io/raft, on a
+// log of package wal, and the gate of package journal in front of a machine. A Log keeps what raft
+// has to make durable. A Node is one member: it is pure, so that whole groups run in a test by
+// seed, with networks, clocks and disks that fail. A Journal is a Node with a goroutine, a clock
+// and a Transport, and implements journal.Journal.
+//
+// # Two logs
+//
+// A Journal has raft's log, and a log of the entries that were agreed on, which is the one that a
+// single server has, with the same positions. An entry is durable in both BEFORE the machine learns
+// of it. So all that reads the log of one server (replay, feed, verify, backup) reads that of a
+// member, and raft's log is short: it has what is not durable in the other, and what members that
+// lag may ask for. Those that lag more pull entries from the other log of the leader
+// (Transport.Pull) until they have the position of its snapshot descriptor. Where that was cut,
+// too, somebody has to copy the data of another member.
+//
+// # Reads
+//
+// A leader asks most members at every tick whether they still follow it (ReadIndex). Those that
+// answer do not vote for ElectionTicks, so no other leads until shortly before that time has passed
+// since the question: the lease. A member does not vote for ElectionTicks AFTER it was started,
+// either, because it does not know what it has answered BEFORE, and nobody asks for an election at
+// once. Ticks come from the monotonic clock, which stands still while a machine is suspended: a
+// leader must not be suspended and resumed. Other members ask the leader for an index, one question
+// for all reads that wait, and answer when they have applied it.
 //
 // # What is agreed on
 //

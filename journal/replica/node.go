@@ -1,11 +1,13 @@
 package replica
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
 
 	"pws/journal"
 )
@@ -32,10 +34,13 @@ type Config struct {
 	// QueueBytesMax bounds the entries that wait.
 	QueueBytesMax int
 	// ListenTicks is how many ticks this member neither votes nor asks for votes, unless it gets an
-	// entry of a newer term. It is for a log whose torn end was removed: in case it was not torn but
-	// damaged, others that have all of theirs go first.
+	// entry of a newer term. ElectionTicks is the least where leaders trust in the answers of members
+	// that have started since. More is for a log whose torn end was removed: in case it was not torn
+	// but damaged, others that have all of theirs go first.
 	ListenTicks int
-	Logger      raft.Logger
+	// Confirmed, unless nil, learns of AskRead's answers.
+	Confirmed func(token, index uint64)
+	Logger    raft.Logger
 }
 
 // batchBytesMax bounds a batch of more than one entry.
@@ -169,6 +174,85 @@ func (n *Node) Reported(member uint64, arrived bool) {
 // Reign is the reign of this member, 0 while it does not lead.
 func (n *Node) Reign() journal.Reign { return n.reign }
 
+// AskRead asks the group for an index of raft: whoever has applied everything up to there has all
+// that took effect BEFORE the question. Config.Confirmed gets it with the token, which is not used
+// again, unless messages are lost. On the leader the answer says, too, that most members have
+// heard it AFTER the question.
+func (n *Node) AskRead(token uint64) {
+	n.raw.ReadIndex(binary.BigEndian.AppendUint64(nil, token))
+}
+
+// Applied is the index of raft up to which the machine has everything, and Position the position.
+func (n *Node) Applied() (index, position uint64) { return n.applied, n.config.Position }
+
+// Learn applies an entry that another member has applied, in front of what raft has.
+func (n *Node) Learn(pos uint64, payload []byte) error {
+	if n.failed != nil || n.reign != 0 || pos != n.config.Position+1 {
+		return n.failed
+	}
+	if err := n.config.Machine.Follow(pos, payload); err != nil {
+		n.fail(err)
+		return n.failed
+	}
+	n.config.Position = pos
+	return nil
+}
+
+// Unneeded is the newest position that all members have which the leader has heard lately. It is
+// the newest of all on others.
+func (n *Node) Unneeded() uint64 {
+	least := n.applied
+	if n.raw.BasicStatus().RaftState == raft.StateLeader {
+		n.raw.WithProgress(func(_ uint64, _ raft.ProgressType, p tracker.Progress) {
+			if p.RecentActive {
+				least = min(least, p.Match)
+			}
+		})
+	}
+	base := n.log.base.GetMetadata().GetIndex()
+	if least <= base || len(n.marks) == 0 {
+		return 0
+	}
+	return n.marks[min(least-base, uint64(len(n.marks)))-1].Position
+}
+
+// Status is what a member knows of its group.
+type Status struct {
+	Member uint64 `json:"member"`
+	// Leader is 0 while none is known.
+	Leader uint64 `json:"leader"`
+	Term   uint64 `json:"term"`
+	// Reign is 0 while this member does not lead.
+	Reign uint64 `json:"reign"`
+	// Agreed is the index of raft up to which the members agree, Applied the one up to which this
+	// member has handed on everything, Last that of its newest entry.
+	Agreed  uint64 `json:"agreed"`
+	Applied uint64 `json:"applied"`
+	Last    uint64 `json:"last"`
+	// Position is that of the newest entry of the journal. LogBytes is the size of raft's entries.
+	Position uint64 `json:"position"`
+	LogBytes int64  `json:"log_bytes"`
+	// Matches are, on the leader, the indexes that the members have.
+	Matches map[uint64]uint64 `json:"matches,omitempty"`
+}
+
+// Status returns what is known now.
+func (n *Node) Status() Status {
+	basic := n.raw.BasicStatus()
+	s := Status{
+		Member: n.config.Member, Leader: basic.Lead, Term: basic.GetTerm(), Reign: uint64(n.reign),
+		Agreed: basic.GetCommit(), Applied: n.applied, Last: n.log.last(),
+		Position: n.config.Position, LogBytes: n.log.Bytes(),
+	}
+	if basic.RaftState == raft.StateLeader {
+		s.Matches = map[uint64]uint64{}
+		n.raw.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
+			s.Matches[id] = p.Match
+		})
+	}
+	return s
+}
+
 // Position is that of the newest entry that was applied.
 func (n *Node) Position() uint64 { return n.gate.Position }
 
@@ -221,6 +305,11 @@ func (n *Node) work(send func(*raftpb.Message)) error {
 		}
 		if state := n.raw.BasicStatus().RaftState; state != raft.StateLeader {
 			n.yield(journal.ErrOutcomeUnknown)
+		}
+		for _, read := range ready.ReadStates {
+			if len(read.RequestCtx) == 8 && n.config.Confirmed != nil {
+				n.config.Confirmed(binary.BigEndian.Uint64(read.RequestCtx), read.Index)
+			}
 		}
 		for _, m := range ready.Messages {
 			send(m)
