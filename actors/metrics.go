@@ -62,21 +62,3 @@ func (e *Engine) stateMetrics() []Metric {
 			Value: func() float64 { return float64(e.feed.behind()) }},
 	}
 }
-
-// MemoryOwner is a part of the memory.
-type MemoryOwner struct {
-	Name  string
-	Bytes int64
-}
-
-// MemoryOwners are the parts of the memory that the engine knows.
-func (e *Engine) MemoryOwners() []MemoryOwner {
-	stored := e.blobs.Stats()
-	return []MemoryOwner{
-		{Name: "projects", Bytes: e.residents.shares.all()},
-		{Name: "recent contents", Bytes: stored.SlabBytes - stored.CachedBytes},
-		{Name: "cache", Bytes: stored.CachedBytes},
-		{Name: "pack indexes", Bytes: stored.IndexBytes},
-		{Name: "log queue", Bytes: int64(e.journal.Stats().QueueBytes)},
-	}
-}

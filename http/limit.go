@@ -107,6 +107,8 @@ type limiter struct {
 	spent [2][]*limit
 	// unrouted are the limits of requests that reach no operation.
 	unrouted limitSet
+	// cells is the number of cells of all limits.
+	cells int
 }
 
 // limitSet is the limits of one kind of request, with the value of RateLimit-Policy: policy, and
@@ -170,6 +172,12 @@ func (l *limiter) knows(category api.Category, unit string) bool {
 }
 
 func (l *limiter) add(one *limit) {
+	l.cells += len(one.buckets.cells)
+	for _, wider := range one.wider {
+		if wider != nil {
+			l.cells += len(wider.cells)
+		}
+	}
 	requests := one.Unit == api.UnitRequests
 	if one.Scope == ScopeIP && one.Category == "" && requests {
 		l.unrouted.add(one)

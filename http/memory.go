@@ -1,6 +1,8 @@
 package http
 
 import (
+	"unsafe"
+
 	"pws/internal/fault"
 )
 
@@ -80,6 +82,20 @@ func (a *account) close() { a.shrinkTo(0) }
 
 // RequestMemory is what is reserved for large bodies and answers, in bytes.
 func (s *Server) RequestMemory() int64 { return s.memory.used() }
+
+// connectionMemory is what a connection takes beside the buffer of its headers and its stack: the
+// buffer of answers, the request and the answer, and the memory of an exchange.
+const connectionMemory = 12 << 10
+
+// MemoryBytes estimates the memory of connections, of requests, and of rate limits, in bytes.
+func (s *Server) MemoryBytes() (connections, limits int64) {
+	s.conns.mu.Lock()
+	open := int64(len(s.conns.mu.open))
+	s.conns.mu.Unlock()
+	cells := int64(s.limiter.cells + len(s.refusals.cells))
+	return open*(connectionMemory+int64(s.cfg.HeaderMax)) + s.memory.used(),
+		cells * int64(unsafe.Sizeof(cell{}))
+}
 
 // held is the account of the exchange.
 func (x *exchange) held() *account {

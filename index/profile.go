@@ -81,6 +81,8 @@ type Profiles struct {
 		agents map[id.ID][]proof
 		// hidden holds the projects that are not PUBLIC.
 		hidden map[id.ID]struct{}
+		// proofs is the number of all proofs.
+		proofs int
 	}
 }
 
@@ -128,6 +130,7 @@ func (p *Profiles) add(agent id.ID, more proof) {
 		}
 	}
 	p.mu.agents[agent] = slices.Insert(list, at, more)
+	p.mu.proofs++
 }
 
 // firstOf returns the index of the first proof of a project.
@@ -151,6 +154,7 @@ func (p *Profiles) Remove(project id.ID, all []Evidence) {
 		for at := firstOf(list, project); at < len(list) && list[at].project == project; at++ {
 			if list[at].trait == trait {
 				list = slices.Delete(list, at, at+1)
+				p.mu.proofs--
 				break
 			}
 		}

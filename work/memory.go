@@ -29,11 +29,10 @@ const (
 func (p *Project) MemoryBytes() int64 {
 	records := p.verifications.len() + p.relations.len() + p.artifacts.len() + p.imports.len() +
 		p.contributions.len() + p.revisions.len() + p.discussions.len() + p.comments.len()
-	size := projectMemory + p.historyBytes + int64(p.texts-p.awayBytes) + int64(p.resultBytes) +
+	size := projectMemory + p.historyBytes + int64(p.texts-p.awayBytes) + p.ResultMemoryBytes() +
 		int64(p.tasks().len())*taskMemory +
 		int64(len(p.handoffs))*handoffMemory +
 		int64(p.sessions.len()+len(p.saved.Ended))*sessionMemory +
-		int64(p.results.len())*resultMemory +
 		int64(p.states.bytes) + int64(len(p.states.versions))*stateMemory +
 		int64(records)*recordMemory + int64(p.past.len()*len(Hash{})) +
 		int64(p.workspaces.len())*workspaceMemory +
@@ -47,6 +46,11 @@ func (p *Project) MemoryBytes() int64 {
 		size += int64(origins) * originMemory
 	}
 	return size
+}
+
+// ResultMemoryBytes is the part of MemoryBytes that the stored results of Idempotency-Keys take.
+func (p *Project) ResultMemoryBytes() int64 {
+	return int64(p.resultBytes) + int64(p.results.len())*resultMemory
 }
 
 // countHistory adds what a changeset takes, AFTER its operations are applied. paths is how many

@@ -43,6 +43,8 @@ type Program struct {
 	Path string
 	Args []string
 	Env  []string
+	// Line is called with each line of standard error, unless it is nil.
+	Line func(text string)
 }
 
 // Start runs a program and returns when it has announced its address. The child is killed when the
@@ -109,15 +111,17 @@ func spawn(ctx context.Context, program Program) (*Process, <-chan string, error
 	}
 	p := &Process{command: command, done: make(chan struct{})}
 	announced := make(chan string, 1)
-	go p.watch(stdout, stderr, announced)
+	go p.watch(stdout, stderr, announced, program.Line)
 	return p, announced, nil
 }
 
 // watch reads both streams to the end BEFORE it waits for the process, as package exec requires.
-func (p *Process) watch(stdout, stderr io.Reader, announced chan<- string) {
+func (p *Process) watch(
+	stdout, stderr io.Reader, announced chan<- string, line func(text string),
+) {
 	var readers sync.WaitGroup
-	readers.Go(func() { p.read(stderr, nil) })
-	readers.Go(func() { p.read(stdout, announced) })
+	readers.Go(func() { p.read(stderr, nil, line) })
+	readers.Go(func() { p.read(stdout, announced, nil) })
 	readers.Wait()
 	err := p.command.Wait()
 	p.mu.Lock()
@@ -126,7 +130,9 @@ func (p *Process) watch(stdout, stderr io.Reader, announced chan<- string) {
 	close(p.done)
 }
 
-func (p *Process) read(stream io.Reader, announced chan<- string) {
+func (p *Process) read(
+	stream io.Reader, announced chan<- string, line func(text string),
+) {
 	lines := bufio.NewScanner(stream)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -135,6 +141,9 @@ func (p *Process) read(stream io.Reader, announced chan<- string) {
 			announced <- strings.TrimSpace(url)
 			announced = nil
 			continue
+		}
+		if line != nil {
+			line(text)
 		}
 		p.mu.Lock()
 		p.mu.log = append(p.mu.log, text)

@@ -14,6 +14,8 @@ import (
 type Usage struct {
 	// ResidentBytes is VmRSS without the pages of mapped files.
 	ResidentBytes int64
+	// RSSBytes is VmRSS: with the pages of mapped files.
+	RSSBytes int64
 	// PeakBytes is VmHWM: the most that was resident since the start, mapped files included.
 	PeakBytes int64
 	// CPU is user and system time since the start.
@@ -35,6 +37,10 @@ func ReadUsage(pid int) (Usage, error) {
 		return usage, fmt.Errorf("process %d: no RssAnon in its status", pid)
 	}
 	usage.ResidentBytes = kilobytes << 10
+	if kilobytes, found = statusKilobytes(status, "VmRSS:"); !found {
+		return usage, fmt.Errorf("process %d: no VmRSS in its status", pid)
+	}
+	usage.RSSBytes = kilobytes << 10
 	if kilobytes, found = statusKilobytes(status, "VmHWM:"); !found {
 		return usage, fmt.Errorf("process %d: no VmHWM in its status", pid)
 	}

@@ -22,6 +22,9 @@ type admin struct {
 	server   *nethttp.Server
 	mux      *nethttp.ServeMux
 	registry *prometheus.Registry
+	memory   *memoryTable
+	// stopped is closed by stop.
+	stopped chan struct{}
 	// loopback says that only this machine reaches it.
 	loopback bool
 }
@@ -38,9 +41,12 @@ func startAdmin(
 		return nil, err
 	}
 	mux := nethttp.NewServeMux()
+	memory := newMemoryTable(engine.MemoryOwners)
 	a := &admin{
-		registry: newMetrics(engine, config), mux: mux, loopback: isLoopback(listener.Addr()),
+		registry: newMetrics(engine, memory, config), memory: memory, mux: mux,
+		loopback: isLoopback(listener.Addr()), stopped: make(chan struct{}),
 	}
+	go memory.watch(a.stopped)
 	mux.Handle("/metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}))
 	serveProbes(mux, engine.Space)
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
@@ -98,6 +104,7 @@ func serveProbes(mux *nethttp.ServeMux, space func() api.Space) {
 // watch registers the metrics of the server.
 func (a *admin) watch(server *http.Server) {
 	if a != nil {
+		a.memory.begin(server)
 		registerMetrics(a.registry, serverMetrics(server))
 	}
 }
@@ -105,5 +112,6 @@ func (a *admin) watch(server *http.Server) {
 func (a *admin) stop() {
 	if a != nil {
 		_ = a.server.Close()
+		close(a.stopped)
 	}
 }

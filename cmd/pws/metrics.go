@@ -31,12 +31,14 @@ var durationBuckets = []float64{
 // are counted by error code and by limit. No label has a value that a client chooses, and no metric
 // has a series for each operation, so the number of series stays below seriesMax however long the
 // server runs.
-func newMetrics(engine *actors.Engine, config *http.Config) *prometheus.Registry {
+func newMetrics(
+	engine *actors.Engine, table *memoryTable, config *http.Config,
+) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo())
 	registerMetrics(registry, engine.Metrics())
-	registry.MustRegister(newMemoryTable(engine.MemoryOwners))
+	registry.MustRegister(table)
 	config.Observe = countRequests(registry)
 	return registry
 }

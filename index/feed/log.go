@@ -81,6 +81,8 @@ type Log struct {
 		state
 		// chains holds the low 32 bits of the numbers of each project's records.
 		chains map[id.ID][]uint32
+		// chainSlots is the capacity of all chains.
+		chainSlots int
 	}
 }
 
@@ -139,7 +141,10 @@ func Open(o Options) (*Log, error) {
 
 // link appends a record to the chain of its project.
 func (l *Log) link(project id.ID, number uint64) {
-	l.mu.chains[project] = append(l.mu.chains[project], uint32(number))
+	before := l.mu.chains[project]
+	after := append(before, uint32(number))
+	l.mu.chainSlots += cap(after) - cap(before)
+	l.mu.chains[project] = after
 }
 
 // Empty reports whether the log has no files and no records.

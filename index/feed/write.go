@@ -216,6 +216,7 @@ func (l *Log) cutChains(first uint64) {
 		gone := m.search(chain, first)
 		switch rest := chain[gone:]; {
 		case gone == 0:
+			continue
 		case len(rest) == 0:
 			delete(m.chains, project)
 		case cap(rest) > 2*len(rest):
@@ -223,5 +224,6 @@ func (l *Log) cutChains(first uint64) {
 		default:
 			m.chains[project] = rest
 		}
+		m.chainSlots += cap(m.chains[project]) - cap(chain)
 	}
 }
