@@ -110,3 +110,19 @@ func TestAppendersAreSized(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkBatchAppend writes 20 files of 300 B as JSON.
+func BenchmarkBatchAppend(b *testing.B) {
+	batch := &filesBatch{}
+	for range 20 {
+		batch.files = append(batch.files, fileReply{
+			info:    work.FileInfo{Path: "src/file.txt", Size: 300, ContentType: "text/plain"},
+			content: []byte(strings.Repeat("Some text.\n", 28)[:300]),
+		})
+	}
+	b.ReportAllocs()
+	var text []byte
+	for b.Loop() {
+		text = batch.AppendJSON(text[:0])
+	}
+}

@@ -120,7 +120,37 @@ func (b *filesBatch) JSONBytes() int {
 }
 
 // AppendJSON implements Appender.
-func (b *filesBatch) AppendJSON(dst []byte) []byte { return appendPieces(dst, b) }
+func (b *filesBatch) AppendJSON(dst []byte) []byte {
+	dst = append(dst, `{"files":[`...)
+	for at := range b.files {
+		one := &b.files[at]
+		if at > 0 {
+			dst = append(dst, ',')
+		}
+		dst = jsonschema.AppendString(one.appendHead(dst), textOf(one.content))
+		dst = one.appendEnd(dst)
+	}
+	return b.appendRest(append(dst, ']'))
+}
+
+// appendRest writes what follows the files.
+func (b *filesBatch) appendRest(dst []byte) []byte {
+	dst = appendTexts(append(dst, `,"missing":`...), b.missing)
+	dst = appendTexts(append(dst, `,"truncated":`...), b.truncated)
+	return append(dst, '}')
+}
+
+// appendTexts writes a list of texts.
+func appendTexts(dst []byte, texts []string) []byte {
+	dst = append(dst, '[')
+	for at, one := range texts {
+		if at > 0 {
+			dst = append(dst, ',')
+		}
+		dst = jsonschema.AppendString(dst, one)
+	}
+	return append(dst, ']')
+}
 
 // TextBytes implements Pieces.
 func (b *filesBatch) TextBytes() (sum int) {
@@ -146,10 +176,7 @@ func (b *filesBatch) WritePieces(w PieceWriter) error {
 		}
 		piece = one.appendEnd(nil)
 	}
-	piece = append(piece, `],"missing":`...)
-	piece = appendData(piece, b.missing)
-	piece = append(piece, `,"truncated":`...)
-	return w.JSON(append(appendData(piece, b.truncated), '}'))
+	return w.JSON(b.appendRest(append(piece, ']')))
 }
 
 // Validate implements jsonschema.Validator.
@@ -186,7 +213,7 @@ func readBatch(c *Call, body *ReadBatch) (Reply, error) {
 		}
 		find = func(at string) (work.FileInfo, bool) { return view.FileAt(at, changeset) }
 	}
-	batch := filesBatch{missing: []string{}, truncated: []string{}}
+	batch := filesBatch{files: make([]fileReply, 0, len(body.Paths))}
 	if err := batch.read(c, body.Paths, find); err != nil {
 		return Reply{}, err
 	}
