@@ -18,6 +18,10 @@ import (
 // callTimeout bounds one call of the API.
 const callTimeout = 60 * time.Second
 
+// idleMax is for how long a connection may have had no request and still be used. The server closes
+// idle connections, and a request that crosses the end of its connection gets no answer.
+const idleMax = 20 * time.Second
+
 // name is the client_name that agents of this package register with.
 const name = "pws-bench"
 
@@ -37,6 +41,8 @@ type API struct {
 	keyID   string
 	private ed25519.PrivateKey
 	conn    *Conn
+	// used is when the last exchange of the connection ended.
+	used    time.Time
 	scratch []byte
 }
 
@@ -134,6 +140,9 @@ func (a *API) Call(request Request, into any) (Reply, error) {
 }
 
 func (a *API) exchange(request Request) (Response, error) {
+	if a.conn != nil && time.Since(a.used) > idleMax {
+		a.Close()
+	}
 	if a.conn == nil {
 		conn, err := DialFrom(a.From, a.Host)
 		if err != nil {
@@ -160,6 +169,7 @@ func (a *API) exchange(request Request) (Response, error) {
 		}
 		response, err = a.conn.Receive()
 	}
+	a.used = time.Now()
 	if err != nil || response.Close {
 		a.Close()
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -86,6 +87,28 @@ func TestExchangeFramesResponses(t *testing.T) {
 		if _, err := conn.Exchange(request); err == nil {
 			t.Error("a closed connection answered")
 		}
+	}
+}
+
+// TestIdleConnectionIsNotUsedAgain checks that a call after a long pause, in which the server has
+// closed the connection, opens another one instead of failing.
+func TestIdleConnectionIsNotUsedAgain(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	defer server.Close()
+	a, err := New(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if err := a.Get("/", nil); err != nil {
+		t.Fatal(err)
+	}
+	server.CloseClientConnections()
+	a.used = a.used.Add(-2 * idleMax)
+	if err := a.Get("/", nil); err != nil {
+		t.Fatal(err)
 	}
 }
 
