@@ -90,6 +90,10 @@ func TestRepeats(t *testing.T) {
 			Request{Method: "PATCH", Path: "/"},
 			[]http.HandlerFunc{refused(429, "RATE_LIMITED"), answer(200, fine)}, 2, "",
 		},
+		"any write that did not arrive in time": {
+			Request{Method: "POST", Path: "/"},
+			[]http.HandlerFunc{refused(408, "REQUEST_TIMEOUT"), answer(201, fine)}, 2, "",
+		},
 		"a key whose request still runs": {
 			Request{Method: "POST", Path: "/", Key: "k"},
 			[]http.HandlerFunc{refused(409, "IDEMPOTENCY_IN_PROGRESS"), answer(201, fine)}, 2, "",

@@ -168,6 +168,8 @@ func nextTry(request *Request, err error, attempt int) (time.Duration, bool) {
 		return wait, request.repeatable() || errors.Is(err, syscall.ECONNREFUSED)
 	case !errors.As(err, &failure):
 		return 0, false
+	// The server has not read the whole request, so it did nothing.
+	case failure.Status == http.StatusRequestTimeout:
 	case failure.Status == http.StatusTooManyRequests:
 	case failure.Status == http.StatusServiceUnavailable:
 	case failure.Status == http.StatusBadGateway:
