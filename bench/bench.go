@@ -87,6 +87,8 @@ type Config struct {
 
 	// settlePause is the pause between two readings of a server's memory.
 	settlePause time.Duration
+	// metrics has servers listen for readers of metrics.
+	metrics bool
 }
 
 // The upper bounds of a configuration. They keep a typing error from filling the disk.

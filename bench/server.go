@@ -24,6 +24,9 @@ type server struct {
 	// host is its current address.
 	host string
 	api  *client.API
+	// admin receives the address of the metrics, which its log names.
+	admin     chan string
+	adminHost string
 }
 
 // startServer starts the service with an empty folder and registers an agent.
@@ -52,7 +55,7 @@ func startServer(ctx context.Context, config *Config, env ...string) (*server, e
 
 // start starts the child; it may be called again AFTER the child has ended.
 func (s *server) start(ctx context.Context) error {
-	process, err := child.Start(ctx, startPatience, child.Program{
+	program := child.Program{
 		Path: s.config.Program,
 		Args: []string{
 			"serve", "--listen", "127.0.0.1:0", "--data", s.dataDir, "--rate-limits", "off",
@@ -60,7 +63,13 @@ func (s *server) start(ctx context.Context) error {
 			"--connections-per-ip", "16384",
 		},
 		Env: s.env,
-	})
+	}
+	if s.config.metrics {
+		program.Args = append(program.Args, adminArguments...)
+		s.admin, s.adminHost = make(chan string, 1), ""
+		program.Line = noteAdmin(s.admin)
+	}
+	process, err := child.Start(ctx, startPatience, program)
 	if err != nil {
 		return err
 	}

@@ -81,6 +81,21 @@ func statusKilobytes(status []byte, key string) (int64, bool) {
 	return 0, false
 }
 
+// WrittenBytes is what a process has had written to disks since its start. Bytes count again each
+// time their page is written.
+func WrittenBytes(pid int) (int64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, found := strings.CutPrefix(line, "write_bytes: "); found {
+			return strconv.ParseInt(strings.TrimSpace(rest), 10, 64)
+		}
+	}
+	return 0, fmt.Errorf("process %d: no write_bytes in its io", pid)
+}
+
 // Sockets is the number of sockets that a process has open.
 func Sockets(pid int) (count int, err error) {
 	folder := fmt.Sprintf("/proc/%d/fd", pid)

@@ -21,6 +21,7 @@ type BenchGroup struct {
 	Abuse AbuseCommand `cmd:"" help:"Attack the service and measure what ordinary users see."`
 
 	Overload OverloadCommand `cmd:"" help:"Send the service more than it can take."`
+	Resident ResidentCommand `cmd:"" help:"Measure memory by owner, and bytes written to the disk."`
 }
 
 // BenchCommand measures the service and its baselines.
@@ -175,6 +176,11 @@ func (c *OverloadCommand) Run(out io.Writer) error {
 type benchOutput struct {
 	MemoryLimit int64 `default:"1073741824" help:"Memory of the servers, in bytes; nine tenths are their own limit."`
 
+	reportOutput
+}
+
+// reportOutput is how a report is printed, and where servers have their data.
+type reportOutput struct {
 	Dir      string `type:"existingdir" help:"Where temporary data folders are made."`
 	JSON     bool   `name:"json" xor:"format" help:"Print the report as JSON."`
 	Markdown bool   `xor:"format" help:"Print the report as Markdown."`
@@ -189,7 +195,7 @@ type benchReport interface {
 }
 
 // print also prints what was finished BEFORE a failure.
-func (c *benchOutput) print(out io.Writer, report benchReport, err error) error {
+func (c *reportOutput) print(out io.Writer, report benchReport, err error) error {
 	if failed := report.Failed(); len(failed) > 0 {
 		err = errors.Join(err, errors.New(strings.Join(failed, "; ")))
 	}
