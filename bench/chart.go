@@ -299,6 +299,19 @@ func writeCharts(dir string, charts []*chart) error {
 	return nil
 }
 
+// line adds a line with the points of which in says so, unless there are none.
+func (c *chart) line(name string, all []GrowthPoint, in func(*GrowthPoint) (point, bool)) {
+	one := series{name: name}
+	for at := range all {
+		if p, is := in(&all[at]); is {
+			one.points = append(one.points, p)
+		}
+	}
+	if len(one.points) > 0 {
+		c.series = append(c.series, one)
+	}
+}
+
 func (c *chart) empty() bool {
 	for _, one := range c.series {
 		if len(one.points) > 0 {

@@ -21,6 +21,7 @@ type BenchGroup struct {
 	Abuse AbuseCommand `cmd:"" help:"Attack the service and measure what ordinary users see."`
 
 	Overload OverloadCommand `cmd:"" help:"Send the service more than it can take."`
+	Growth   GrowthCommand   `cmd:"" help:"Compare small with large, few with many, and loads."`
 	Resident ResidentCommand `cmd:"" help:"Measure memory by owner, and bytes written to the disk."`
 }
 
