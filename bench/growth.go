@@ -155,6 +155,7 @@ func RunGrowth(ctx context.Context, config GrowthConfig) (*GrowthReport, error) 
 // grown is what is measured at one size: subjects of several kinds, named by their kind.
 type grown struct {
 	size     int
+	server   *server
 	subjects []*subject
 }
 

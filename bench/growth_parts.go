@@ -41,7 +41,7 @@ func openSizes(
 			closeAll()
 			return nil, nil, fmt.Errorf("%d: %w", size, err)
 		}
-		opened = append(opened, grown{size: size, subjects: subjects})
+		opened = append(opened, grown{size: size, server: s, subjects: subjects})
 	}
 	return opened, closeAll, nil
 }
@@ -62,7 +62,15 @@ func (r *GrowthReport) grow(
 		return err
 	}
 	defer closeAll()
-	return r.measure(ctx, rates, part, opened)
+	if err := r.measure(ctx, rates, part, opened); err != nil {
+		return err
+	}
+	for _, one := range opened {
+		if err := one.server.checkAcknowledged(ctx, &r.Report); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // wanderer sends requests to projects by chance.
@@ -72,6 +80,7 @@ type wanderer struct {
 	dice             *rand.Rand
 	filler           *filler
 	file             string
+	kept             *acknowledged
 	body, out        []byte
 }
 
@@ -86,10 +95,13 @@ func (s *server) wanderer(projects []string, at int) *wanderer {
 func (w *wanderer) project() string { return w.projects[w.dice.IntN(len(w.projects))] }
 
 func (w *wanderer) write() []byte {
-	w.body = append(append(append(w.body[:0], `{"content":"`...), w.filler.next()...), `"}`...)
+	path, content := filePath(w.project(), w.file), w.filler.next()
+	if w.kept != nil {
+		w.kept.sent(path, content)
+	}
+	w.body = append(append(append(w.body[:0], `{"content":"`...), content...), `"}`...)
 	w.out = (&client.Request{
-		Method: "PUT", Path: filePath(w.project(), w.file), Host: w.host,
-		Credential: w.credential, Body: w.body,
+		Method: "PUT", Path: path, Host: w.host, Credential: w.credential, Body: w.body,
 	}).Append(w.out[:0])
 	return w.out
 }
@@ -106,8 +118,10 @@ func (s *server) wander(projects []string, n int) (writes, reads *subject) {
 	writes = &subject{
 		name: "writes", cpu: s.cpu,
 		what: fmt.Sprintf("durable PUT of %d B into a project by chance", contentBytes),
-		connect: httpClients(s.host, n, func(at int) func() []byte {
-			return s.wanderer(projects, at).write
+		connect: s.writeClients(n, func(at int, kept *acknowledged) func() []byte {
+			w := s.wanderer(projects, at)
+			w.kept = kept
+			return w.write
 		}),
 	}
 	reads = &subject{
@@ -301,9 +315,13 @@ func (r *GrowthReport) connections(ctx context.Context, config *GrowthConfig) er
 		}
 		return err
 	}
-	return r.measure(ctx, rates, "idle", []grown{
+	err = r.measure(ctx, rates, "idle", []grown{
 		{size: 0, subjects: []*subject{without}}, {size: config.Idle, subjects: []*subject{with}},
 	})
+	if err != nil {
+		return err
+	}
+	return s.checkAcknowledged(ctx, &r.Report)
 }
 
 // load measures the latency of writes at parts of the peak rate.
@@ -336,5 +354,5 @@ func (r *GrowthReport) load(ctx context.Context, config *GrowthConfig) error {
 	for _, one := range all[1:] {
 		r.Points = append(r.Points, r.point(growthLoad, "writes", medianRate(one), one))
 	}
-	return nil
+	return s.checkAcknowledged(ctx, &r.Report)
 }

@@ -28,6 +28,9 @@ func TestGrowth(t *testing.T) {
 	if failed := report.Failed(); len(failed) > 0 {
 		t.Error(failed)
 	}
+	if a := report.Acknowledged; a == nil || a.Checked < 5*config.Connections {
+		t.Errorf("acknowledged: %+v", a)
+	}
 	for _, part := range append(slices.Clone(GrowthParts), "idle") {
 		points := 0
 		for _, p := range report.Points {

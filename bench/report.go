@@ -12,16 +12,18 @@ import (
 
 // Report is the result of all runs.
 type Report struct {
-	Machine       Machine        `json:"machine"`
-	Began         time.Time      `json:"began"`
-	SecondsPerRun float64        `json:"seconds_per_run"`
-	Connections   int            `json:"connections"`
-	Rounds        int            `json:"rounds"`
-	Measurements  []Measurement  `json:"measurements,omitempty"`
-	Ratios        []Ratio        `json:"ratios,omitempty"`
-	Claims        *ClaimsResult  `json:"claims,omitempty"`
-	Restart       *RestartResult `json:"restart,omitempty"`
-	Memory        *MemoryResult  `json:"memory,omitempty"`
+	Machine       Machine       `json:"machine"`
+	Began         time.Time     `json:"began"`
+	SecondsPerRun float64       `json:"seconds_per_run"`
+	Connections   int           `json:"connections"`
+	Rounds        int           `json:"rounds"`
+	Measurements  []Measurement `json:"measurements,omitempty"`
+	Ratios        []Ratio       `json:"ratios,omitempty"`
+	// Acknowledged is what a kill -9 left of the writes of all runs that check it.
+	Acknowledged *AcknowledgedResult `json:"acknowledged,omitempty"`
+	Claims       *ClaimsResult       `json:"claims,omitempty"`
+	Restart      *RestartResult      `json:"restart,omitempty"`
+	Memory       *MemoryResult       `json:"memory,omitempty"`
 	// Watchers is the memory of waiting clients.
 	Watchers *WatchersResult `json:"watchers,omitempty"`
 	// Search is what search costs besides time.
@@ -62,6 +64,10 @@ func (r *Report) Failed() []string {
 		for _, outcome := range slices.Sorted(maps.Keys(m.Errors)) {
 			out = append(out, fmt.Sprintf("%s: %d times %s", m.Name, m.Errors[outcome], outcome))
 		}
+	}
+	if r.Acknowledged != nil && r.Acknowledged.Lost > 0 {
+		out = append(out, fmt.Sprintf("%d acknowledged writes are lost after kill -9",
+			r.Acknowledged.Lost))
 	}
 	if r.Claims != nil {
 		out = append(out, r.Claims.failed()...)
@@ -146,6 +152,10 @@ func (r *Report) ratios() *table {
 
 func (r *Report) facts() *table {
 	t := &table{heading: []string{"figure", "measured", "target"}}
+	if one := r.Acknowledged; one != nil {
+		t.add("acknowledged writes read after kill -9, lost", fmt.Sprintf("%s, %d",
+			number(float64(one.Checked)), one.Lost), "none lost")
+	}
 	if one := r.Claims; one != nil {
 		t.add(fmt.Sprintf("tasks given to %d agents, in %s projects", one.Agents,
 			number(float64(one.Projects))), number(float64(one.Answers)), "")

@@ -27,6 +27,8 @@ type server struct {
 	// admin receives the address of the metrics, which its log names.
 	admin     chan string
 	adminHost string
+	// acknowledged has the last writes of each connection.
+	acknowledged []*acknowledged
 }
 
 // startServer starts the service with an empty folder and registers an agent.

@@ -68,6 +68,9 @@ func TestAllRunsAgainstTheService(t *testing.T) {
 	if r := report.Restart; r == nil || r.Changesets != 55 || r.Checked != 5 || r.Seconds <= 0 {
 		t.Errorf("restart: %+v", r)
 	}
+	if a := report.Acknowledged; a == nil || a.Checked < config.Connections {
+		t.Errorf("acknowledged: %+v", a)
+	}
 	if m := report.Memory; m == nil || m.EmptyBytes <= 0 || m.Operations != 1600 {
 		t.Errorf("memory: %+v", m)
 	}

@@ -100,6 +100,8 @@ type writer struct {
 	turn   int
 	// left is the number of remaining requests of nextOfMany.
 	left int
+	// kept receives each write that is sent; it may be nil.
+	kept *acknowledged
 	body []byte
 	out  []byte
 }
@@ -116,9 +118,11 @@ func (w *writer) nextOfMany() []byte {
 func (w *writer) next() []byte {
 	path := w.paths[w.turn%len(w.paths)]
 	w.turn++
-	w.body = append(w.body[:0], `{"content":"`...)
-	w.body = append(w.body, w.filler.next()...)
-	w.body = append(w.body, `"}`...)
+	content := w.filler.next()
+	if w.kept != nil {
+		w.kept.sent(path, content)
+	}
+	w.body = append(append(append(w.body[:0], `{"content":"`...), content...), `"}`...)
 	request := client.Request{
 		Method: "PUT", Path: path, Host: w.host, Credential: w.credential, Body: w.body,
 	}

@@ -20,10 +20,10 @@ func (s *server) puts(name, what string, projects []string) *subject {
 	n := s.config.Connections
 	return &subject{
 		name: name, what: what, cpu: s.cpu,
-		connect: httpClients(s.host, n, func(at int) func() []byte {
+		connect: s.writeClients(n, func(at int, kept *acknowledged) func() []byte {
 			w := &writer{
 				host: s.host, credential: s.api.Credential, paths: writerPaths(projects, at, n),
-				filler: newFiller(at, contentBytes),
+				filler: newFiller(at, contentBytes), kept: kept,
 			}
 			return w.next
 		}),
@@ -90,7 +90,7 @@ func runWrites(ctx context.Context, srv *server, report *Report) error {
 	report.compareTimes("writes-half p99 / one fsync", half.quantile(99), halfLoadTarget, syncs)
 	report.compareTimes("writes-half p99 / redis-half p99", half.quantile(99), 0,
 		redisHalf.quantile(99))
-	return nil
+	return srv.checkAcknowledged(ctx, report)
 }
 
 // mixedWritePercent is the percentage of writes in the mixed run.
