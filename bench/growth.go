@@ -163,6 +163,27 @@ type grown struct {
 func (r *GrowthReport) measure(
 	ctx context.Context, config *Config, part string, sizes []grown,
 ) error {
+	if err := r.driveAll(ctx, config, part, sizes); err != nil {
+		return err
+	}
+	smallest := sizes[0].subjects
+	for _, one := range sizes[1:] {
+		for nth, s := range one.subjects {
+			if s.perSecond == nil {
+				r.compareRates(s, smallest[nth], growthTarget)
+			}
+			r.compareTimes(s.name+" p99 / "+smallest[nth].name+" p99", s.quantile(99),
+				1/growthTarget, smallest[nth].quantile(99))
+		}
+	}
+	return nil
+}
+
+// driveAll drives the subjects of all sizes in turn, gives them names with the size, and adds their
+// points.
+func (r *GrowthReport) driveAll(
+	ctx context.Context, config *Config, part string, sizes []grown,
+) error {
 	var all []*subject
 	kinds := map[*subject]string{}
 	for _, one := range sizes {
@@ -175,17 +196,10 @@ func (r *GrowthReport) measure(
 	if err := r.drive(ctx, config, all...); err != nil {
 		return err
 	}
-	for at, one := range sizes {
+	for _, one := range sizes {
 		for nth, s := range one.subjects {
 			p := r.point(part, kinds[s], float64(one.size), s)
-			smallest := sizes[0].subjects[nth]
-			if p.OfSmallest = p.PerSecond / max(medianRate(smallest), 1); at > 0 {
-				if s.perSecond == nil {
-					r.compareRates(s, smallest, growthTarget)
-				}
-				r.compareTimes(s.name+" p99 / "+smallest.name+" p99", s.quantile(99), 1/growthTarget,
-					smallest.quantile(99))
-			}
+			p.OfSmallest = p.PerSecond / max(medianRate(sizes[0].subjects[nth]), 1)
 			r.Points = append(r.Points, p)
 		}
 	}

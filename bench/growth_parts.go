@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"pws/bench/client"
 )
@@ -43,7 +44,47 @@ func openSizes(
 		}
 		opened = append(opened, grown{size: size, server: s, subjects: subjects})
 	}
+	if err := awaitIdle(ctx, servers); err != nil {
+		closeAll()
+		return nil, nil, err
+	}
 	return opened, closeAll, nil
+}
+
+const (
+	// idlePart is the part of one processor that idle servers take at most, measured over
+	// idleEvery; idlePatience is how long servers may take until they are idle.
+	idlePart     = 0.05
+	idleEvery    = time.Second
+	idlePatience = 5 * time.Minute
+)
+
+// awaitIdle waits until servers have done what they do AFTER a fill, such as snapshots, so that
+// they do not take the processor from one that is measured.
+func awaitIdle(ctx context.Context, servers []*server) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, idlePatience,
+		fmt.Errorf("the servers were not idle %v after their fill", idlePatience))
+	defer cancel()
+	ticker := time.NewTicker(idleEvery)
+	defer ticker.Stop()
+	used := func() (sum time.Duration) {
+		for _, one := range servers {
+			sum += one.cpu()
+		}
+		return sum
+	}
+	for before := used(); ; {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-ticker.C:
+		}
+		now := used()
+		if (now - before).Seconds() <= idlePart*idleEvery.Seconds() {
+			return nil
+		}
+		before = now
+	}
 }
 
 // grow measures a part with a server for each size.
@@ -282,8 +323,15 @@ func (r *GrowthReport) connections(ctx context.Context, config *GrowthConfig) er
 		writes, reads := s.wander(projects, n)
 		sizes = append(sizes, grown{size: n, subjects: []*subject{writes, reads}})
 	}
-	if err := r.measure(ctx, rates, growthConnections, sizes); err != nil {
+	if err := r.driveAll(ctx, rates, growthConnections, sizes); err != nil {
 		return err
+	}
+	// A connection sends a request AFTER the answer to the last one, so latencies follow from the
+	// number of connections, and rates are compared where the service has enough of them.
+	for at := 2; at < len(sizes); at++ {
+		for nth, s := range sizes[at].subjects {
+			r.compareRates(s, sizes[1].subjects[nth], growthTarget)
+		}
 	}
 	if config.Idle == 0 {
 		return nil
