@@ -3,12 +3,12 @@ package actors
 import (
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
 
 	"pws/api"
 	"pws/internal/datadir"
+	"pws/internal/heaptest"
 	"pws/internal/id"
 	"pws/snapshot"
 	"pws/work"
@@ -163,17 +163,11 @@ func TestOwnerIndexIsSmall(t *testing.T) {
 	for n := range handles {
 		handles[n].id = id.New(int64(n), [10]byte{byte(n * 7919 >> 8), byte(n * 7919), byte(n)})
 	}
-	heap := func() uint64 {
-		var stats runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&stats)
-		return stats.HeapAlloc
-	}
-	before, index := heap(), newOwnerIndex()
+	before, index := heaptest.Live(), newOwnerIndex()
 	for n := range handles {
 		index.add(&handles[n])
 	}
-	each := float64(heap()-before) / float64(len(handles))
+	each := float64(heaptest.Live()-before) / float64(len(handles))
 	if each < 8 || each > 24 {
 		t.Errorf("%.1f bytes a project", each)
 	}

@@ -1,9 +1,9 @@
 package actors
 
 import (
-	"runtime"
 	"testing"
 
+	"pws/internal/heaptest"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -30,18 +30,11 @@ func BenchmarkFork(b *testing.B) {
 	})
 	b.Run("again", func(b *testing.B) {
 		fork(b, e, source, ann, work.Public)
-		before, heap := e.journal.Stats().RawBytes, heapBytes()
+		before, heap := e.journal.Stats().RawBytes, heaptest.Live()
 		for b.Loop() {
 			fork(b, e, source, ann, work.Public)
 		}
 		b.ReportMetric(float64(e.journal.Stats().RawBytes-before)/float64(b.N), "log-B/op")
-		b.ReportMetric(float64(heapBytes()-heap)/float64(b.N), "heap-B/op")
+		b.ReportMetric(float64(heaptest.Live()-heap)/float64(b.N), "heap-B/op")
 	})
-}
-
-func heapBytes() int64 {
-	runtime.GC()
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return int64(stats.HeapAlloc)
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	nethttp "net/http"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"pws/api"
+	"pws/internal/heaptest"
 )
 
 // streamed is a server with streams: a complete one, one that fails, one that panics, and an
@@ -168,16 +168,10 @@ func TestStreamMemoryIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	heap := func() uint64 {
-		var stats runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&stats)
-		return stats.HeapAlloc
-	}
 	read(10 << 20)
-	before := heap()
+	before := heaptest.Live()
 	read(200 << 20)
-	if after := heap(); after > before+4<<20 {
+	if after := heaptest.Live(); after > before+4<<20 {
 		t.Errorf("the heap grew from %d to %d", before, after)
 	}
 	_ = w.Close()

@@ -7,17 +7,10 @@ import (
 	"slices"
 	"testing"
 
+	"pws/internal/heaptest"
 	"pws/internal/id"
 	"pws/work"
 )
-
-func heapBytes() int64 {
-	runtime.GC()
-	runtime.GC()
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return int64(stats.HeapAlloc)
-}
 
 // cardOf is the card of a PUBLIC project with a member, three open tasks, a watcher and evidence.
 func cardOf(nth int) []byte {
@@ -53,14 +46,14 @@ func idOf(kind byte, nth int) (one id.ID) {
 // TestMemoryBytes compares the estimate with the heap, for indexes of few and of many projects.
 func TestMemoryBytes(t *testing.T) {
 	for _, projects := range []int{4_000, 30_000} {
-		empty := heapBytes()
+		empty := heaptest.Live()
 		p := NewProjections()
 		for nth := range projects {
 			if err := p.Restore(All, idOf(3, nth), cardOf(nth)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		heap, estimate := heapBytes()-empty, p.MemoryBytes()
+		heap, estimate := heaptest.Live()-empty, p.MemoryBytes()
 		t.Logf("%d projects: %d bytes in the heap, %d estimated", projects, heap, estimate)
 		if estimate < heap*7/10 || estimate > heap*13/10 {
 			t.Errorf("%d projects take %d bytes, the estimate is %d", projects, heap, estimate)
@@ -70,14 +63,14 @@ func TestMemoryBytes(t *testing.T) {
 }
 
 func TestInboxMemoryBytes(t *testing.T) {
-	empty := heapBytes()
+	empty := heaptest.Live()
 	inbox := NewInbox()
 	for nth := range 40_000 {
 		inbox.Deliver(uint64(nth+1), []Delivery{{Agent: idOf(1, nth%2000), InboxItem: InboxItem{
 			At: int64(nth), Kind: work.NoticeMention, Project: idOf(3, nth), Actor: idOf(1, nth%7),
 		}}})
 	}
-	heap, estimate := heapBytes()-empty, inbox.MemoryBytes()
+	heap, estimate := heaptest.Live()-empty, inbox.MemoryBytes()
 	t.Logf("%d bytes in the heap, %d estimated", heap, estimate)
 	if estimate < heap*6/10 || estimate > heap*14/10 {
 		t.Errorf("the inboxes take %d bytes, the estimate is %d", heap, estimate)

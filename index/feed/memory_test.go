@@ -1,22 +1,15 @@
 package feed
 
 import (
-	"runtime"
 	"testing"
 
+	"pws/internal/heaptest"
 	"pws/work"
 )
 
 // TestMemoryBytes compares the estimate with the heap: of records as they are written, of a log
 // that was opened, and AFTER a part of it was read and removed.
 func TestMemoryBytes(t *testing.T) {
-	heap := func() int64 {
-		runtime.GC()
-		runtime.GC()
-		var stats runtime.MemStats
-		runtime.ReadMemStats(&stats)
-		return int64(stats.HeapAlloc)
-	}
 	// What all logs share is made by the first one.
 	first := reopen(t, Options{Dir: t.TempDir()})
 	if err := fill(first, 1, 1000); err != nil {
@@ -27,12 +20,12 @@ func TestMemoryBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	first = nil
-	empty := heap()
+	empty := heaptest.Live()
 	options := Options{Dir: t.TempDir(), Events: 40_000}
 	l := reopen(t, options)
 	compare := func(when string) {
 		t.Helper()
-		held, estimate := heap()-empty, l.MemoryBytes()
+		held, estimate := heaptest.Live()-empty, l.MemoryBytes()
 		t.Logf("%s: %d bytes in the heap, %d estimated", when, held, estimate)
 		if estimate < held*7/10 || estimate > held*13/10 {
 			t.Errorf("%s: the log takes %d bytes, the estimate is %d", when, held, estimate)

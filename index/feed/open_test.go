@@ -2,10 +2,10 @@ package feed
 
 import (
 	"math/rand/v2"
-	"runtime"
 	"testing"
 	"time"
 
+	"pws/internal/heaptest"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -54,20 +54,12 @@ func populated(t testing.TB, records, projects int) (dir string) {
 // opening took, including that of the garbage collector.
 func opened(t testing.TB, dir string) (l *Log, heap int64, took time.Duration) {
 	t.Helper()
-	heap = -heapBytes()
+	heap = -heaptest.Live()
 	took = -processorTime(t)
 	l = reopen(t, Options{Dir: dir})
 	took += processorTime(t)
-	heap += heapBytes()
+	heap += heaptest.Live()
 	return l, heap, took
-}
-
-func heapBytes() int64 {
-	runtime.GC()
-	runtime.GC()
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return int64(stats.HeapAlloc)
 }
 
 // TestOpenTakesLittleMemory bounds the memory of a log for each stored record (its number in a

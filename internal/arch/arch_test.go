@@ -33,6 +33,7 @@ var mayImport = map[string][]string{
 	"internal/cross":         {},
 	"internal/fault":         {},
 	"internal/fieldtest":     {},
+	"internal/heaptest":      {},
 	"internal/id":            {},
 	"internal/memo":          {},
 	"internal/nobrotli":      {},
