@@ -21,7 +21,9 @@ const (
 func (x *Index) MemoryBytes() (bytes int64) {
 	_ = x.use(func() error {
 		if store, ok := x.scorch.(*scorch.Scorch); ok {
-			bytes = int64(store.MemoryUsed())
+			// Scorch counts more bytes of buffers as removed than as added, so its sum falls below
+			// zero with the documents that were ever indexed.
+			bytes = max(0, int64(store.MemoryUsed()))
 		}
 		return nil
 	})
