@@ -94,11 +94,11 @@ func restoredLinks(l *Links, project id.ID) (all ProjectLinks) {
 func restoredEvidence(p *Profiles, project id.ID) map[Evidence]bool {
 	all := map[Evidence]bool{}
 	for agent, list := range p.mu.agents {
-		for _, one := range list {
+		list.all(func(one *proof) {
 			if one.project == project {
 				all[Evidence{agent, one.trait.Value(), int(one.count), one.at}] = true
 			}
-		}
+		})
 	}
 	return all
 }

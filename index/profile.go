@@ -64,21 +64,13 @@ type Known struct {
 	At    int64
 }
 
-// proof is the evidence of one project, as stored for its agent.
-type proof struct {
-	project id.ID
-	trait   unique.Handle[Trait]
-	at      int64
-	count   uint32
-}
-
 // Profiles adds up the evidence of PUBLIC projects for each agent. Evidence of other projects is
 // stored but not counted. It is safe for concurrent use.
 type Profiles struct {
 	mu struct {
 		sync.RWMutex
-		// agents holds the proofs of each agent, sorted by project.
-		agents map[id.ID][]proof
+		// agents holds the proofs of each agent.
+		agents map[id.ID]*proofs
 		// hidden holds the projects that are not PUBLIC.
 		hidden map[id.ID]struct{}
 		// proofs is the number of all proofs.
@@ -89,7 +81,7 @@ type Profiles struct {
 // NewProfiles makes an empty index.
 func NewProfiles() *Profiles {
 	p := new(Profiles)
-	p.mu.agents, p.mu.hidden = map[id.ID][]proof{}, map[id.ID]struct{}{}
+	p.mu.agents, p.mu.hidden = map[id.ID]*proofs{}, map[id.ID]struct{}{}
 	return p
 }
 
@@ -120,29 +112,20 @@ func (p *Profiles) Add(project id.ID, public bool, all []Evidence) {
 }
 
 func (p *Profiles) add(agent id.ID, more proof) {
-	list := p.mu.agents[agent]
-	at := firstOf(list, more.project)
-	for ; at < len(list) && list[at].project == more.project; at++ {
-		if known := &list[at]; known.trait == more.trait {
-			known.count += more.count
-			known.at = max(known.at, more.at)
-			return
-		}
+	known := p.mu.agents[agent]
+	if known == nil {
+		known = &proofs{}
+		p.mu.agents[agent] = known
 	}
-	p.mu.agents[agent] = slices.Insert(list, at, more)
+	to, there := known.find(more.project, more.trait)
+	if there {
+		one := &known.blocks[to.block][to.at]
+		one.count += more.count
+		one.at = max(one.at, more.at)
+		return
+	}
+	known.insert(to, more)
 	p.mu.proofs++
-}
-
-// firstOf returns the index of the first proof of a project.
-func firstOf(list []proof, project id.ID) int {
-	// Fast path: the project is nearly always a new one.
-	if last := len(list) - 1; last < 0 || list[last].project.Compare(project) < 0 {
-		return last + 1
-	}
-	at, _ := slices.BinarySearchFunc(list, project, func(one proof, wanted id.ID) int {
-		return one.project.Compare(wanted)
-	})
-	return at
 }
 
 // Remove removes evidence of a project, whatever its current count.
@@ -150,15 +133,15 @@ func (p *Profiles) Remove(project id.ID, all []Evidence) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, one := range all {
-		list, trait := p.mu.agents[one.Agent], unique.Make(one.Trait)
-		for at := firstOf(list, project); at < len(list) && list[at].project == project; at++ {
-			if list[at].trait == trait {
-				list = slices.Delete(list, at, at+1)
-				p.mu.proofs--
-				break
-			}
+		known := p.mu.agents[one.Agent]
+		if known == nil {
+			continue
 		}
-		if p.mu.agents[one.Agent] = list; len(list) == 0 {
+		if from, there := known.find(project, unique.Make(one.Trait)); there {
+			known.remove(from)
+			p.mu.proofs--
+		}
+		if len(known.blocks) == 0 {
 			delete(p.mu.agents, one.Agent)
 		}
 	}
@@ -184,24 +167,29 @@ func (p *Profiles) sum(agent id.ID) (found []Known) {
 	places := map[unique.Handle[Trait]]int{}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	list, hidden := p.mu.agents[agent], false
-	for nth := range list {
-		one := &list[nth]
-		if nth == 0 || list[nth-1].project != one.project {
-			_, hidden = p.mu.hidden[one.project]
+	known := p.mu.agents[agent]
+	if known == nil {
+		return nil
+	}
+	var last id.ID
+	hidden := false
+	known.all(func(one *proof) {
+		if one.project != last {
+			last = one.project
+			_, hidden = p.mu.hidden[last]
 		}
 		if hidden {
-			continue
+			return
 		}
-		at, known := places[one.trait]
-		if !known {
+		at, there := places[one.trait]
+		if !there {
 			at = len(found)
 			places[one.trait] = at
 			found = append(found, Known{Trait: one.trait.Value()})
 		}
 		found[at].Count += int(one.count)
 		found[at].At = max(found[at].At, one.at)
-	}
+	})
 	return found
 }
 
