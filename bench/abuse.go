@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -111,12 +110,8 @@ const ratioTarget = 5
 // RunAbuse carries out the wanted attacks, each against a server of its own. An error means that an
 // attack could not be carried out; Failed names what did not hold.
 func RunAbuse(ctx context.Context, config AbuseConfig) (*AbuseReport, error) {
-	names := AttackNames()
-	for _, name := range config.Only {
-		if !slices.Contains(names, name) {
-			return nil, fmt.Errorf("there is no attack %q; the attacks are %s", name,
-				strings.Join(names, ", "))
-		}
+	if err := checkNames("attack", config.Only, AttackNames()); err != nil {
+		return nil, err
 	}
 	if config.Quiet <= 0 || config.Attack <= 0 || config.MemoryLimit <= 0 {
 		return nil, errors.New("the times and the memory limit must be positive")

@@ -242,18 +242,6 @@ func (s *scene) publishLargeDiff() error {
 	return nil
 }
 
-// publish publishes a changeset and returns its ID.
-func publish(api *client.API, project, base string, operations []fillOperation) (string, error) {
-	var data struct {
-		Changeset struct {
-			ID string `json:"id"`
-		} `json:"changeset"`
-	}
-	_, err := api.Post(projectPath(project)+"/changesets", client.RandomKey(),
-		map[string]any{"base_changeset_id": base, "operations": operations}, &data)
-	return data.Changeset.ID, err
-}
-
 // shuffledLines is a text of short lines, few of which are equal in two texts at one place.
 func shuffledLines(seed, size int) string {
 	var out strings.Builder

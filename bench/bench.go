@@ -104,12 +104,39 @@ const (
 	handoffsMax = 10_000
 )
 
-func (c *Config) validate() error {
-	for _, name := range c.Only {
-		if !slices.Contains(RunNames, name) {
-			return fmt.Errorf("there is no run %q; the runs are %s",
-				name, strings.Join(RunNames, ", "))
+// checkNames refuses names that are not of a kind.
+func checkNames(kind string, names, all []string) error {
+	for _, name := range names {
+		if !slices.Contains(all, name) {
+			return fmt.Errorf("there is no %s %q; the %ss are %s", kind, name, kind,
+				strings.Join(all, ", "))
 		}
+	}
+	return nil
+}
+
+// part is a part of a measurement that can be chosen by its name.
+type part[C any] struct {
+	name string
+	run  func(context.Context, C) error
+}
+
+// runParts carries out the parts that only names, or all if it is empty.
+func runParts[C any](ctx context.Context, config C, only []string, parts []part[C]) error {
+	for _, one := range parts {
+		if len(only) > 0 && !slices.Contains(only, one.name) {
+			continue
+		}
+		if err := one.run(ctx, config); err != nil {
+			return fmt.Errorf("%s: %w", one.name, err)
+		}
+	}
+	return nil
+}
+
+func (c *Config) validate() error {
+	if err := checkNames("run", c.Only, RunNames); err != nil {
+		return err
 	}
 	for _, one := range []struct {
 		name       string

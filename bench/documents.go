@@ -84,7 +84,8 @@ func fillProjectOfDocuments(api *client.API, from, to int) error {
 		return err
 	}
 	path := projectPath(project.ID)
-	var files, tasks []map[string]any
+	var files []fillOperation
+	var tasks []map[string]any
 	for number := from + 1; number < to; number++ {
 		switch number % 5 {
 		case 0:
@@ -97,9 +98,9 @@ func fillProjectOfDocuments(api *client.API, from, to int) error {
 				"description": texts.text(number, 80),
 			}})
 		default:
-			files = append(files, map[string]any{
-				"action": "CREATE", "content": texts.text(number, 200),
-				"path": fmt.Sprintf("docs/%s/%d.md", word(number%60), number),
+			files = append(files, fillOperation{
+				Action: "CREATE", Content: texts.text(number, 200),
+				Path: fmt.Sprintf("docs/%s/%d.md", word(number%60), number),
 			})
 		}
 		if err != nil {
@@ -108,18 +109,10 @@ func fillProjectOfDocuments(api *client.API, from, to int) error {
 	}
 	base := project.Head
 	for at := 0; at < len(files); at += filesPerChangeset {
-		var data struct {
-			Changeset struct {
-				ID string `json:"id"`
-			} `json:"changeset"`
-		}
-		_, err := api.Post(path+"/changesets", client.RandomKey(), map[string]any{
-			"base_changeset_id": base, "operations": files[at:min(at+filesPerChangeset, len(files))],
-		}, &data)
-		if err != nil {
+		operations := files[at:min(at+filesPerChangeset, len(files))]
+		if base, err = publish(api, project.ID, base, operations); err != nil {
 			return err
 		}
-		base = data.Changeset.ID
 	}
 	for at := 0; at < len(tasks); at += tasksPerRequest {
 		_, err := api.Post(path+"/checkpoint", client.RandomKey(), map[string]any{

@@ -113,17 +113,10 @@ func createFiles(api *client.API, project client.Project, count int) ([]string, 
 			})
 			paths = append(paths, filePath(project.ID, path))
 		}
-		var data struct {
-			Changeset struct {
-				ID string `json:"id"`
-			} `json:"changeset"`
-		}
-		_, err := api.Post(projectPath(project.ID)+"/changesets", client.RandomKey(),
-			map[string]any{"base_changeset_id": base, "operations": operations}, &data)
-		if err != nil {
+		var err error
+		if base, err = publish(api, project.ID, base, operations); err != nil {
 			return nil, err
 		}
-		base = data.Changeset.ID
 	}
 	return paths, nil
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -73,11 +72,8 @@ type GrowthPoint struct {
 const growthTarget = 0.8
 
 func (c *GrowthConfig) validate() error {
-	for _, name := range c.Only {
-		if !slices.Contains(GrowthParts, name) {
-			return fmt.Errorf("there is no part %q; the parts are %s", name,
-				strings.Join(GrowthParts, ", "))
-		}
+	if err := checkNames("part", c.Only, GrowthParts); err != nil {
+		return err
 	}
 	for _, one := range []struct {
 		name  string
@@ -135,19 +131,12 @@ func RunGrowth(ctx context.Context, config GrowthConfig) (*GrowthReport, error) 
 		SecondsPerRun: config.Duration.Seconds(), Connections: config.Connections,
 		Rounds: config.Rounds,
 	}}
-	for _, part := range []struct {
-		name string
-		run  func(context.Context, *GrowthConfig) error
-	}{
+	err = runParts(ctx, &config, config.Only, []part[*GrowthConfig]{
 		{growthProjects, r.projects}, {growthChangesets, r.changesets}, {growthFiles, r.files},
 		{growthTasks, r.tasks}, {growthConnections, r.connections}, {growthLoad, r.load},
-	} {
-		if len(config.Only) > 0 && !slices.Contains(config.Only, part.name) {
-			continue
-		}
-		if err := part.run(ctx, &config); err != nil {
-			return r, fmt.Errorf("%s: %w", part.name, err)
-		}
+	})
+	if err != nil {
+		return r, err
 	}
 	return r, writeCharts(config.Charts, r.charts())
 }

@@ -116,36 +116,25 @@ func (r *GrowthReport) grow(
 
 // wanderer sends requests to projects by chance.
 type wanderer struct {
-	host, credential string
-	projects         []string
-	dice             *rand.Rand
-	filler           *filler
-	file             string
-	kept             *acknowledged
-	body, out        []byte
+	writer
+	projects []string
+	dice     *rand.Rand
+	file     string
 }
 
 func (s *server) wanderer(projects []string, at int) *wanderer {
 	return &wanderer{
-		host: s.host, credential: s.api.Credential, projects: projects,
-		dice: rand.New(rand.NewPCG(uint64(at), 2)), filler: newFiller(at, contentBytes),
+		writer: writer{
+			host: s.host, credential: s.api.Credential, filler: newFiller(at, contentBytes),
+		},
+		projects: projects, dice: rand.New(rand.NewPCG(uint64(at), 2)),
 		file: fmt.Sprintf("src/w%d.txt", at),
 	}
 }
 
 func (w *wanderer) project() string { return w.projects[w.dice.IntN(len(w.projects))] }
 
-func (w *wanderer) write() []byte {
-	path, content := filePath(w.project(), w.file), w.filler.next()
-	if w.kept != nil {
-		w.kept.sent(path, content)
-	}
-	w.body = append(append(append(w.body[:0], `{"content":"`...), content...), `"}`...)
-	w.out = (&client.Request{
-		Method: "PUT", Path: path, Host: w.host, Credential: w.credential, Body: w.body,
-	}).Append(w.out[:0])
-	return w.out
-}
+func (w *wanderer) write() []byte { return w.put(filePath(w.project(), w.file)) }
 
 func (w *wanderer) read() []byte {
 	w.out = (&client.Request{

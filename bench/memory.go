@@ -150,17 +150,10 @@ func fillOperations(api *client.API, project string, requests int) error {
 				operations[at].Action = "CREATE"
 			}
 		}
-		var data struct {
-			Changeset struct {
-				ID string `json:"id"`
-			} `json:"changeset"`
-		}
-		_, err := api.Post("/api/v1/projects/"+project+"/changesets", client.RandomKey(),
-			map[string]any{"base_changeset_id": base, "operations": operations}, &data)
-		if err != nil {
+		var err error
+		if base, err = publish(api, project, base, operations); err != nil {
 			return err
 		}
-		base = data.Changeset.ID
 	}
 	return nil
 }

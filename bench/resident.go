@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"pws/bench/child"
@@ -113,11 +111,8 @@ type SteadyMemory struct {
 func (p *SteadyMemory) contents() float64 { return float64(p.Writes * contentBytes) }
 
 func (c *ResidentConfig) validate() error {
-	for _, name := range c.Only {
-		if !slices.Contains(ResidentParts, name) {
-			return fmt.Errorf("there is no part %q; the parts are %s", name,
-				strings.Join(ResidentParts, ", "))
-		}
+	if err := checkNames("part", c.Only, ResidentParts); err != nil {
+		return err
 	}
 	switch {
 	case c.Projects < 1 || c.Projects > projectsMax || c.Passive < 1 || c.Passive > projectsMax:
@@ -148,18 +143,11 @@ func RunResident(ctx context.Context, config ResidentConfig) (*ResidentReport, e
 		return nil, err
 	}
 	r := &ResidentReport{Machine: machine, Began: time.Now().UTC().Truncate(time.Second)}
-	for _, part := range []struct {
-		name string
-		run  func(context.Context, *ResidentConfig) error
-	}{
+	err = runParts(ctx, &config, config.Only, []part[*ResidentConfig]{
 		{partChangesets, r.changesets}, {partPassive, r.passive}, {partSteady, r.steady},
-	} {
-		if len(config.Only) > 0 && !slices.Contains(config.Only, part.name) {
-			continue
-		}
-		if err := part.run(ctx, &config); err != nil {
-			return r, fmt.Errorf("%s: %w", part.name, err)
-		}
+	})
+	if err != nil {
+		return r, err
 	}
 	return r, writeCharts(config.Charts, r.charts())
 }

@@ -33,7 +33,7 @@ func TestResident(t *testing.T) {
 		t.Errorf("steady: %+v", one)
 	}
 	for _, one := range report.Tables {
-		if one.Resident <= 0 || one.Sum() <= 0 || one.of("state") < 0 || len(one.Owners) < 5 {
+		if one.Resident <= 0 || one.Sum() <= 0 || one.of("runtime") <= 0 || len(one.Owners) < 5 {
 			t.Errorf("%s: %+v", one.When, one)
 		}
 	}

@@ -183,6 +183,18 @@ func (s *server) create(
 	return ids, nil
 }
 
+// publish publishes a changeset on a base, and returns its ID.
+func publish(api *client.API, project, base string, operations []fillOperation) (string, error) {
+	var data struct {
+		Changeset struct {
+			ID string `json:"id"`
+		} `json:"changeset"`
+	}
+	_, err := api.Post(projectPath(project)+"/changesets", client.RandomKey(),
+		map[string]any{"base_changeset_id": base, "operations": operations}, &data)
+	return data.Changeset.ID, err
+}
+
 // putFile writes one file.
 func putFile(api *client.API, path string, content []byte) error {
 	body, err := client.EncodeJSON(map[string]string{"content": string(content)})

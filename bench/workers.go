@@ -118,6 +118,11 @@ func (w *writer) nextOfMany() []byte {
 func (w *writer) next() []byte {
 	path := w.paths[w.turn%len(w.paths)]
 	w.turn++
+	return w.put(path)
+}
+
+// put is a request that writes a new content to a path.
+func (w *writer) put(path string) []byte {
 	content := w.filler.next()
 	if w.kept != nil {
 		w.kept.sent(path, content)

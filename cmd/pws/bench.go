@@ -118,25 +118,17 @@ type AbuseCommand struct {
 
 // Run attacks, prints the report, and fails where something did not hold.
 func (c *AbuseCommand) Run(out io.Writer) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	program, err := os.Executable()
-	if err != nil {
-		return err
-	}
 	config := bench.AbuseConfig{
-		Program: program, Only: c.Only, Small: c.Small, MemoryLimit: c.MemoryLimit, Dir: c.Dir,
+		Only: c.Only, Small: c.Small, MemoryLimit: c.MemoryLimit, Dir: c.Dir,
 		Quiet:  time.Duration(c.Around * float64(time.Second)),
 		Attack: time.Duration(c.Seconds * float64(time.Second)),
 	}
-	if !c.Quiet {
-		config.Progress = os.Stderr
-	}
-	report, err := bench.RunAbuse(ctx, config)
-	if report == nil {
-		return err
-	}
-	return c.print(out, report, err)
+	return measured(&c.reportOutput, out, func(ctx context.Context, m measuring) (
+		*bench.AbuseReport, error,
+	) {
+		config.Program, config.Progress = m.program, m.progress
+		return bench.RunAbuse(ctx, config)
+	})
 }
 
 // OverloadCommand sends servers that it starts more than they can take.
@@ -152,25 +144,17 @@ type OverloadCommand struct {
 
 // Run drives the loads, prints the report, and fails where something did not hold.
 func (c *OverloadCommand) Run(out io.Writer) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	program, err := os.Executable()
-	if err != nil {
-		return err
-	}
 	config := bench.OverloadConfig{
-		Program: program, Connections: c.Connections, Flood: c.Flood, Times: c.Times, Dir: c.Dir,
+		Connections: c.Connections, Flood: c.Flood, Times: c.Times, Dir: c.Dir,
 		Duration: time.Duration(c.Seconds * float64(time.Second)), Rounds: c.Rounds,
 		MemoryLimit: c.MemoryLimit,
 	}
-	if !c.Quiet {
-		config.Progress = os.Stderr
-	}
-	report, err := bench.RunOverload(ctx, config)
-	if report == nil {
-		return err
-	}
-	return c.print(out, report, err)
+	return measured(&c.reportOutput, out, func(ctx context.Context, m measuring) (
+		*bench.OverloadReport, error,
+	) {
+		config.Program, config.Progress = m.program, m.progress
+		return bench.RunOverload(ctx, config)
+	})
 }
 
 // benchOutput is how servers are started for a report, and how it is printed.
@@ -193,6 +177,36 @@ type benchReport interface {
 	Failed() []string
 	Text(out io.Writer) error
 	Markdown(out io.Writer) error
+}
+
+// measuring is what all measurements need: the binary that they start, and where they tell their
+// progress, which may be nil.
+type measuring struct {
+	program  string
+	progress io.Writer
+}
+
+// measured measures until it is done or the process receives a signal, and prints the report.
+func measured[R interface {
+	comparable
+	benchReport
+}](c *reportOutput, out io.Writer, measure func(context.Context, measuring) (R, error)) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	m := measuring{program: program}
+	if !c.Quiet {
+		m.progress = os.Stderr
+	}
+	report, err := measure(ctx, m)
+	var none R
+	if report == none {
+		return err
+	}
+	return c.print(out, report, err)
 }
 
 // print also prints what was finished BEFORE a failure.

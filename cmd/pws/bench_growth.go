@@ -3,9 +3,6 @@ package main
 import (
 	"context"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"pws/bench"
@@ -31,24 +28,16 @@ type GrowthCommand struct {
 
 // Run measures and prints the report.
 func (c *GrowthCommand) Run(out io.Writer) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	program, err := os.Executable()
-	if err != nil {
-		return err
-	}
 	config := bench.GrowthConfig{
-		Program: program, Only: c.Only, Duration: time.Duration(c.Seconds * float64(time.Second)),
+		Only: c.Only, Duration: time.Duration(c.Seconds * float64(time.Second)),
 		Rounds: c.Rounds, Connections: c.Connections, Projects: c.Projects,
 		Changesets: c.Changesets, Files: c.Files, Tasks: c.Tasks, Clients: c.Clients,
 		Idle: c.Idle, Loads: c.Loads, Dir: c.Dir, Charts: c.Charts,
 	}
-	if !c.Quiet {
-		config.Progress = os.Stderr
-	}
-	report, err := bench.RunGrowth(ctx, config)
-	if report == nil {
-		return err
-	}
-	return c.print(out, report, err)
+	return measured(&c.reportOutput, out, func(ctx context.Context, m measuring) (
+		*bench.GrowthReport, error,
+	) {
+		config.Program, config.Progress = m.program, m.progress
+		return bench.RunGrowth(ctx, config)
+	})
 }

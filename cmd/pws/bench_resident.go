@@ -3,9 +3,6 @@ package main
 import (
 	"context"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"pws/bench"
@@ -27,23 +24,15 @@ type ResidentCommand struct {
 
 // Run measures and prints the report.
 func (c *ResidentCommand) Run(out io.Writer) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	program, err := os.Executable()
-	if err != nil {
-		return err
-	}
 	config := bench.ResidentConfig{
-		Program: program, Only: c.Only, Projects: c.Projects, Changesets: c.Changesets,
+		Only: c.Only, Projects: c.Projects, Changesets: c.Changesets,
 		Passive: c.Passive, Steady: c.Steady, SteadyRate: c.PerSecond, SteadyEvery: c.Every,
 		Dir: c.Dir, Charts: c.Charts,
 	}
-	if !c.Quiet {
-		config.Progress = os.Stderr
-	}
-	report, err := bench.RunResident(ctx, config)
-	if report == nil {
-		return err
-	}
-	return c.print(out, report, err)
+	return measured(&c.reportOutput, out, func(ctx context.Context, m measuring) (
+		*bench.ResidentReport, error,
+	) {
+		config.Program, config.Progress = m.program, m.progress
+		return bench.RunResident(ctx, config)
+	})
 }
