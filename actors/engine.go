@@ -169,12 +169,11 @@ var _ api.Engine = (*Engine)(nil)
 func Open(config Config) (*Engine, *Recovery, error) {
 	config.complete()
 	e := &Engine{
-		config:  config,
-		log:     config.Log,
-		handles: xsync.NewMapOf[id.ID, *handle](),
-		owners:  newOwnerIndex(),
-		inbox:   index.NewInbox(),
-		stop:    make(chan struct{}),
+		config: config,
+		log:    config.Log,
+		owners: newOwnerIndex(),
+		inbox:  index.NewInbox(),
+		stop:   make(chan struct{}),
 	}
 	e.accounts = newAccounts(config.Stored)
 	e.residents = newResidents(config.ProjectBytes)
@@ -243,23 +242,31 @@ func (e *Engine) openStores() (*Recovery, error) {
 		return nil, err
 	}
 	e.eventIDs = newEventIDs(e.secret)
-	e.blobs, err = blobs.Open(blobs.Options{
-		Dir: filepath.Join(dir, "blobs"), CacheBytes: e.config.CacheBytes, Room: e.room,
-		Yield: e.saver.pacer.step,
-	})
-	if err != nil {
-		return nil, err
-	}
-	e.snapshot, err = snapshot.Open(snapshot.Options{
-		Dir: filepath.Join(dir, "snapshot"), Room: e.room, MayCompact: e.roomy,
-	})
-	if err == nil {
-		err = e.feed.open()
+	feedOpened := make(chan error, 1)
+	go func() { feedOpened <- e.feed.open() }()
+	err = e.openSaved(dir)
+	if fault := <-feedOpened; err == nil {
+		err = fault
 	}
 	if err == nil {
 		err = e.feed.join(found.First, found.Last)
 	}
 	return report, err
+}
+
+// openSaved opens the stores that a snapshot writes.
+func (e *Engine) openSaved(dir string) (err error) {
+	e.blobs, err = blobs.Open(blobs.Options{
+		Dir: filepath.Join(dir, "blobs"), CacheBytes: e.config.CacheBytes, Room: e.room,
+		Yield: e.saver.pacer.step,
+	})
+	if err != nil {
+		return err
+	}
+	e.snapshot, err = snapshot.Open(snapshot.Options{
+		Dir: filepath.Join(dir, "snapshot"), Room: e.room, MayCompact: e.roomy,
+	})
+	return err
 }
 
 func (e *Engine) closeStores() error {

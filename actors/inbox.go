@@ -135,17 +135,13 @@ func (e *Engine) saveInboxes(writer *snapshot.Writer, changed map[id.ID]struct{}
 
 // restoreInboxes reads the saved inboxes, BEFORE the log behind the snapshot is read.
 func (e *Engine) restoreInboxes() error {
-	for key := range e.sectionKeys(datadir.InboxPrefix) {
-		data, position, _, err := e.snapshot.Read(key)
-		if err != nil {
-			return err
-		}
-		agent := datadir.IDOf(key)
-		saved, err := decodeInbox(data)
+	return e.snapshot.Scan(datadir.InboxPrefix, datadir.KeyBytes, func(s snapshot.Section) error {
+		agent := datadir.IDOf(string(s.Key))
+		saved, err := decodeInbox(s.Data)
 		if err != nil {
 			return fmt.Errorf("inbox of agent %s: %w", agent.Format(id.Agent), err)
 		}
-		e.inbox.Restore(agent, saved, position)
-	}
-	return nil
+		e.inbox.Restore(agent, saved, s.Position)
+		return nil
+	})
 }

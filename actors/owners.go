@@ -1,7 +1,9 @@
 package actors
 
 import (
+	"cmp"
 	"encoding/binary"
+	"slices"
 
 	"github.com/tidwall/btree"
 
@@ -23,6 +25,28 @@ func byProjectBits(a, b *handle) bool {
 }
 
 func (o ownerIndex) add(h *handle) { o.order.Set(h) }
+
+// load adds many handles to an empty index. They are sorted by copies of their bits first, so that
+// neither the sort nor the tree looks up handles all over the memory.
+func (o ownerIndex) load(all []*handle) {
+	type ordered struct {
+		bits uint32
+		*handle
+	}
+	order := make([]ordered, len(all))
+	for at, h := range all {
+		order[at] = ordered{h.id.ProjectBits(), h}
+	}
+	slices.SortFunc(order, func(a, b ordered) int {
+		if a.bits != b.bits {
+			return cmp.Compare(a.bits, b.bits)
+		}
+		return a.id.Compare(b.id)
+	})
+	for at := range order {
+		o.order.Load(order[at].handle)
+	}
+}
 
 // candidatesMax bounds the projects in which one record is looked for. Nobody can choose the
 // project bits of a project, and of ten million projects hardly four share them.

@@ -114,45 +114,114 @@ func (e *Engine) saveCardsMark(writer *snapshot.Writer, position uint64) error {
 	return writer.Put(datadir.CardsMark, position, all)
 }
 
-// saveCard writes the card of a project where it may have changed since it was saved.
-func (e *Engine) saveCard(writer *snapshot.Writer, view *published) error {
+// cardsTogether is how many bytes of cards a snapshot writes next to each other: a start reads all
+// cards, and nothing else of projects.
+const cardsTogether = 1 << 20
+
+// cardsWriter collects cards while a snapshot writes projects.
+type cardsWriter struct {
+	waiting []waitingCard
+	bytes   int
+}
+
+type waitingCard struct {
+	key      string
+	position uint64
+	card     []byte
+}
+
+// saveCard takes the card of a project where it may have changed since it was saved.
+func (e *Engine) saveCard(to *cardsWriter, writer *snapshot.Writer, view *published) error {
 	key := datadir.CardKey(view.project.ID)
 	saved, there := e.snapshot.SectionPosition(key)
 	if there && view.cardAt <= saved && e.cardsSaved() {
 		return nil
 	}
-	return writer.Put(key, view.position, e.projections.of.EncodeCard(view.project))
-}
-
-// restoreCards reads the saved cards into the indexes that are not stale. Projects whose cards lack
-// parts become stale in these.
-func (e *Engine) restoreCards() error {
-	lacking := index.All &^ index.Set(e.projections.saved.Load())
-	var handles []*handle
-	e.handles.Range(func(_ id.ID, h *handle) bool {
-		if h.stored.Load() {
-			e.markStale(h, lacking)
-			handles = append(handles, h)
-		}
-		return true
-	})
-	return inParallel(len(handles), func(at int) error { return e.restoreCard(handles[at]) })
-}
-
-func (e *Engine) restoreCard(h *handle) error {
-	known := index.All &^ h.mu.stale
-	if known == 0 {
+	card := e.projections.of.EncodeCard(view.project)
+	to.waiting = append(to.waiting, waitingCard{key, view.position, card})
+	if to.bytes += len(card); to.bytes < cardsTogether {
 		return nil
 	}
-	card, _, there, err := e.snapshot.Read(datadir.CardKey(h.id))
-	if err == nil && !there {
-		err = errSectionMissing
+	return to.flush(writer)
+}
+
+// flush writes the cards that wait.
+func (c *cardsWriter) flush(writer *snapshot.Writer) error {
+	for _, one := range c.waiting {
+		if err := writer.Put(one.key, one.position, one.card); err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		err = e.projections.of.Restore(known, h.id, card)
-	}
-	if err != nil {
-		return fmt.Errorf("card of project %s: %w", h.id.Format(id.Project), err)
-	}
+	c.waiting, c.bytes = c.waiting[:0], 0
 	return nil
+}
+
+// restoreCards reads the saved cards of projects, sorted by ID, into the indexes in which they are
+// not stale. Projects whose cards lack parts become stale in these.
+func (e *Engine) restoreCards(stored []*handle) error {
+	if lacking := index.All &^ index.Set(e.projections.saved.Load()); lacking != 0 {
+		for _, h := range stored {
+			e.markStale(h, lacking)
+		}
+	}
+	allWanted, err := e.matchCards(stored)
+	if err != nil {
+		return err
+	}
+	return e.snapshot.Scan(datadir.CardPrefix, datadir.KeyBytes, func(card snapshot.Section) error {
+		project, known := datadir.IDOf(string(card.Key)), index.All
+		if !allWanted {
+			// Not looked up where it changes nothing: handles are all over the memory.
+			h, there := e.handles.Load(project)
+			if !there || !h.stored.Load() {
+				return nil
+			}
+			known &^= h.mu.stale
+		}
+		if known == 0 {
+			return nil
+		}
+		if err := e.projections.of.Restore(known, project, card.Data); err != nil {
+			return cardFault(project, err)
+		}
+		return nil
+	})
+}
+
+// matchCards compares the keys of cards with the projects. All are wanted if no project is stale
+// and each card has a project. A project without a card, which is not stale in all indexes, is an
+// error.
+func (e *Engine) matchCards(stored []*handle) (allWanted bool, err error) {
+	allWanted = e.projections.stale.sets.Load() == 0
+	missing := func(until int) error {
+		for _, h := range stored[:until] {
+			if h.mu.stale != index.All {
+				return cardFault(h.id, errSectionMissing)
+			}
+		}
+		return nil
+	}
+	for key := range e.sectionKeys(datadir.CardPrefix) {
+		if key == datadir.CardsMark || datadir.IsChunk(key) {
+			continue
+		}
+		project, before := datadir.IDOf(key), 0
+		for before < len(stored) && stored[before].id.Compare(project) < 0 {
+			before++
+		}
+		if err := missing(before); err != nil {
+			return false, err
+		}
+		stored = stored[before:]
+		if len(stored) > 0 && stored[0].id == project {
+			stored = stored[1:]
+		} else {
+			allWanted = false
+		}
+	}
+	return allWanted, missing(len(stored))
+}
+
+func cardFault(project id.ID, err error) error {
+	return fmt.Errorf("card of project %s: %w", project.Format(id.Project), err)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
+	"github.com/puzpuzpuz/xsync/v3"
 
 	"pws/api"
 	"pws/blobs"
@@ -16,6 +17,7 @@ import (
 	"pws/internal/datadir"
 	"pws/internal/id"
 	"pws/journal"
+	"pws/snapshot"
 	"pws/work"
 )
 
@@ -39,14 +41,10 @@ func identityOrderOf(command identity.Command) api.IdentityOrder {
 // behind. An entry that a section contains already is passed over by its position.
 func (e *Engine) recover(report *Recovery) error {
 	report.Snapshot = e.snapshot.Position()
-	for key := range e.sectionKeys(datadir.ProjectPrefix) {
-		if datadir.IsChunk(key) {
-			continue
-		}
-		h := &handle{id: datadir.IDOf(key)}
-		h.stored.Store(true)
-		e.handles.Store(h.id, h)
-	}
+	stored := e.storedHandles()
+	var owning sync.WaitGroup
+	defer owning.Wait()
+	owning.Go(func() { e.owners.load(stored) })
 	if err := e.readCardsMark(); err != nil {
 		return err
 	}
@@ -62,15 +60,29 @@ func (e *Engine) recover(report *Recovery) error {
 	if err := e.replay(report); err != nil {
 		return err
 	}
-	if err := e.restoreCards(); err != nil {
+	if err := e.restoreCards(stored); err != nil {
 		return err
 	}
-	e.handles.Range(func(_ id.ID, h *handle) bool {
-		e.owners.add(h)
-		return true
-	})
 	report.Projects = e.handles.Size()
 	return nil
+}
+
+// storedHandles registers the projects that the snapshot holds.
+func (e *Engine) storedHandles() (stored []*handle) {
+	expected := e.snapshot.CountKeys(datadir.ProjectPrefix, datadir.KeyBytes)
+	e.handles = xsync.NewMapOf[id.ID, *handle](xsync.WithPresize(expected))
+	e.projections.of.Memberships.Expect(expected)
+	stored = make([]*handle, 0, expected)
+	for key := range e.sectionKeys(datadir.ProjectPrefix) {
+		if datadir.IsChunk(key) {
+			continue
+		}
+		h := &handle{id: datadir.IDOf(key)}
+		h.stored.Store(true)
+		e.handles.Store(h.id, h)
+		stored = append(stored, h)
+	}
+	return stored
 }
 
 func (e *Engine) sectionKeys(prefix string) func(yield func(string, uint64) bool) {
@@ -79,23 +91,28 @@ func (e *Engine) sectionKeys(prefix string) func(yield func(string, uint64) bool
 
 func (e *Engine) restoreIdentity() error {
 	state := identity.New()
-	for key := range e.sectionKeys(datadir.AgentPrefix) {
-		section, _, _, err := e.snapshot.Read(key)
-		if err == nil {
-			err = state.RestoreAgent(section)
+	var restoring sync.Mutex
+	err := e.snapshot.Scan(datadir.AgentPrefix, datadir.KeyBytes, func(s snapshot.Section) error {
+		restoring.Lock()
+		defer restoring.Unlock()
+		if err := state.RestoreAgent(s.Data); err != nil {
+			return fmt.Errorf("agent %s: %w", datadir.IDOf(string(s.Key)).Format(id.Agent), err)
 		}
-		if err != nil {
-			return fmt.Errorf("agent %s: %w", datadir.IDOf(key).Format(id.Agent), err)
-		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	for key := range e.sectionKeys(datadir.ReportPrefix) {
-		section, _, _, err := e.snapshot.Read(key)
-		if err == nil {
-			err = state.RestoreReport(section)
+	err = e.snapshot.Scan(datadir.ReportPrefix, datadir.KeyBytes, func(s snapshot.Section) error {
+		restoring.Lock()
+		defer restoring.Unlock()
+		if err := state.RestoreReport(s.Data); err != nil {
+			return fmt.Errorf("report %s: %w", datadir.IDOf(string(s.Key)).Format(id.Report), err)
 		}
-		if err != nil {
-			return fmt.Errorf("report %s: %w", datadir.IDOf(key).Format(id.Report), err)
-		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	section, _, ok, err := e.snapshot.Read(datadir.OperatorKey)
 	if err == nil && ok {
@@ -229,6 +246,7 @@ func (e *Engine) keepTail(in replayed) error {
 	if !known {
 		h = &handle{id: in.entry.ID}
 		e.handles.Store(h.id, h)
+		e.owners.add(h)
 	}
 	if len(h.mu.tail) == 0 && h.stored.Load() {
 		saved, _ := e.snapshot.SectionPosition(datadir.ProjectKey(h.id))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -203,6 +204,8 @@ func (e *Engine) drainDirty() changes {
 	e.dirty.Unlock()
 	// What fails here is only noted: the lists are given back where the save ends.
 	taken.fault = e.saver.step("projects")
+	// A start reads what belongs to many projects from sections in the order of their keys faster.
+	slices.SortFunc(taken.handles, func(a, b *handle) int { return a.id.Compare(b.id) })
 	for _, h := range taken.handles {
 		h.dirty.Store(false)
 	}
@@ -338,8 +341,9 @@ func (e *Engine) writeSections(
 	writer *snapshot.Writer, position uint64, taken changes,
 ) (run savedRun, err error) {
 	run = savedRun{position: position, revisions: make([]uint64, len(taken.handles))}
+	var cards cardsWriter
 	for at, h := range taken.handles {
-		run.revisions[at], err = e.saveProject(writer, h)
+		run.revisions[at], err = e.saveProject(writer, &cards, h)
 		if errors.Is(err, errLeftOut) {
 			if first := h.behind(); first > 0 {
 				run.position = min(run.position, first-1)
@@ -356,6 +360,9 @@ func (e *Engine) writeSections(
 		// A snapshot is long work in small steps, and those who wait for a write come first.
 		runtime.Gosched()
 		e.saver.pacer.step()
+	}
+	if err := cards.flush(writer); err != nil {
+		return run, err
 	}
 	for _, old := range datadir.ObsoletePrefixes {
 		for key := range e.sectionKeys(old) {
@@ -398,7 +405,9 @@ func (h *handle) behind() uint64 {
 
 // saveProject writes the sections of one project that are not there yet, and returns the revision
 // that was saved.
-func (e *Engine) saveProject(writer *snapshot.Writer, h *handle) (saved uint64, err error) {
+func (e *Engine) saveProject(
+	writer *snapshot.Writer, cards *cardsWriter, h *handle,
+) (saved uint64, err error) {
 	h.mu.Lock()
 	view := h.view.Load()
 	// One that has become passive since it was drained is saved, but perhaps without a complete card.
@@ -429,7 +438,7 @@ func (e *Engine) saveProject(writer *snapshot.Writer, h *handle) (saved uint64, 
 		err = writer.Put(datadir.ProjectKey(p.ID), view.position, head)
 	}
 	if err == nil {
-		err = e.saveCard(writer, view)
+		err = e.saveCard(cards, writer, view)
 	}
 	return p.Revision, err
 }

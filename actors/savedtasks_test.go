@@ -2,6 +2,7 @@ package actors
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,6 +91,52 @@ func TestStartRejectsCardsThatDoNotDecode(t *testing.T) {
 		if !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestStartComparesCardsWithProjects loses a card, and finds one of no project.
+func TestStartComparesCardsWithProjects(t *testing.T) {
+	e, project, _ := cardOfAll(t)
+	owner := viewOf(t, e, project).Owner
+	projects := []id.ID{project}
+	for range 3 {
+		projects = append(projects, createProject(t, e, owner, work.Public))
+	}
+	slices.SortFunc(projects, id.ID.Compare)
+	extra := id.ID{1}
+	saveAll(t, e)
+	card := e.projections.of.EncodeCard(viewOf(t, e, projects[1]))
+	open := func(change func(s *snapshot.Store, w *snapshot.Writer) error) (*Engine, error) {
+		dir := crashCopy(t, e.config.Dir)
+		spoil(t, dir, change)
+		config := e.config
+		config.Dir = dir
+		again, _, err := Open(config)
+		return again, err
+	}
+	for at, lost := range projects {
+		_, err := open(func(s *snapshot.Store, w *snapshot.Writer) error {
+			if err := w.Put(datadir.CardKey(extra), s.Position(), card); err != nil {
+				return err
+			}
+			return w.Delete(datadir.CardKey(lost))
+		})
+		want := "card of project " + lost.Format(id.Project) + ": its section is missing"
+		if err == nil || err.Error() != want {
+			t.Errorf("without card %d: %v", at, err)
+		}
+	}
+	again, err := open(func(s *snapshot.Store, w *snapshot.Writer) error {
+		return w.Put(datadir.CardKey(extra), s.Position(), card)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop(t, again)
+	places := again.Indexes(index.ForListing).Listing.After(index.Position{}, 10)
+	if slices.ContainsFunc(places, func(p index.Position) bool { return p.ID == extra }) ||
+		len(places) < 3 {
+		t.Errorf("the listing has %v", places)
 	}
 }
 

@@ -83,16 +83,12 @@ func saveAccounts(writer *snapshot.Writer, changed []*account) error {
 
 // restoreAccounts reads the saved accounts, BEFORE the log behind the snapshot is read.
 func (e *Engine) restoreAccounts() error {
-	for key := range e.sectionKeys(datadir.AccountPrefix) {
-		data, position, _, err := e.snapshot.Read(key)
-		if err != nil {
-			return err
-		}
-		one := e.accounts.account(datadir.IDOf(key))
-		if err := one.decode(data, position, e.accounts.limits.AgentHour); err != nil {
+	return e.snapshot.Scan(datadir.AccountPrefix, datadir.KeyBytes, func(s snapshot.Section) error {
+		one := e.accounts.account(datadir.IDOf(string(s.Key)))
+		if err := one.decode(s.Data, s.Position, e.accounts.limits.AgentHour); err != nil {
 			return fmt.Errorf("account of agent %s: %w", one.agent.Format(id.Agent), err)
 		}
 		e.accounts.all.Add(one.mu.bytes)
-	}
-	return nil
+		return nil
+	})
 }

@@ -101,8 +101,10 @@ func (l *Listing) Update(before, next *work.Project, _ []work.Event) {
 // Append implements Projection. The listing needs no part: the card itself has all its data.
 func (l *Listing) Append(out []byte, _ *work.Project) []byte { return out }
 
-// Restore implements Projection.
-func (l *Listing) Restore(c *Card, _ *disk.Reader) error {
+// Restore implements Projection. No card has a part of the listing.
+func (l *Listing) Restore(*Card, *disk.Reader) error { return errPart }
+
+// restore adds a project from its card.
+func (l *Listing) restore(c *Card) {
 	l.Set(Position{Millis: c.Created, ID: c.Project}, c.Visibility == work.Public)
-	return nil
 }

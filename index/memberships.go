@@ -81,6 +81,13 @@ func NewMemberships() *Memberships {
 	return m
 }
 
+// Expect makes room for a number of projects in an empty index.
+func (m *Memberships) Expect(projects int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.projects = make(map[id.ID]*memberProject, projects)
+}
+
 // Of returns up to limit projects of an agent that match a filter, the one with the latest activity
 // first, after a given place; the zero position is the start. Its time grows with the number of the
 // agent's projects.
@@ -290,34 +297,38 @@ func (m *Memberships) Append(out []byte, p *work.Project) []byte {
 	return out
 }
 
-// Restore implements Projection. Append always writes a part.
+// Restore implements Projection.
 func (m *Memberships) Restore(c *Card, part *disk.Reader) error {
-	if part.Len() == 0 {
-		return nil
+	read := memberProject{id: c.Project, visibility: c.Visibility}
+	updated := int64(part.Uvarint())
+	read.status = work.Status(part.Byte())
+	if read.status == work.Deleted {
+		if err := read.decodeEnd(part); err != nil {
+			return err
+		}
+	}
+	read.name = FoldName(part.Text())
+	members := part.Fixed(part.Len())
+	if part.Failed() || len(members)%memberBytes != 0 {
+		return errPart
+	}
+	for at := 0; at < len(members); at += memberBytes {
+		if role := work.Role(members[at+len(id.ID{})]); role <= work.NoRole || role > work.Owner {
+			return errors.New("a member with an unknown role")
+		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p := m.get(c.Project)
-	p.raise(int64(part.Uvarint()))
-	p.visibility, p.status = c.Visibility, work.Status(part.Byte())
-	if p.status == work.Deleted {
-		if err := m.restoreEnd(p, part); err != nil {
-			return err
-		}
-	}
-	p.name = FoldName(string(part.Bytes()))
-	if part.Failed() {
-		return errPart
-	}
-	for part.Len() > 0 {
-		agent, role := id.ID(part.Fixed(16)), work.Role(part.Byte())
-		if part.Failed() {
-			return errPart
-		}
-		if role <= work.NoRole || role > work.Owner {
-			return errors.New("a member with an unknown role")
-		}
+	p.name, p.visibility, p.status = read.name, read.visibility, read.status
+	m.setEnd(p, read.ends)
+	p.raise(updated)
+	for ; len(members) > 0; members = members[memberBytes:] {
+		agent, role := id.ID(members[:len(id.ID{})]), work.Role(members[len(id.ID{})])
 		m.mu.of[agent] = append(m.mu.of[agent], membership{p, role})
 	}
 	return nil
 }
+
+// memberBytes is the size of a member in a card.
+const memberBytes = len(id.ID{}) + 1

@@ -62,17 +62,16 @@ func (m *Memberships) setEnd(p *memberProject, end int64) {
 	}
 }
 
-// restoreEnd reads what the part of a deleted project has more than others. The lock is held.
-func (m *Memberships) restoreEnd(p *memberProject, part *disk.Reader) error {
-	end := int64(part.Uvarint())
+// decodeEnd reads what the part of a deleted project has more than others.
+func (p *memberProject) decodeEnd(part *disk.Reader) error {
+	p.ends = int64(part.Uvarint())
 	p.visibility = work.Visibility(part.Byte())
 	switch {
 	case part.Failed():
 		return errPart
-	case end <= 0 || p.visibility < work.Public || p.visibility > work.Private:
+	case p.ends <= 0 || p.visibility < work.Public || p.visibility > work.Private:
 		return errors.New("a deleted project with an invalid end or visibility")
 	}
-	m.setEnd(p, end)
 	return nil
 }
 

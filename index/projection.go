@@ -27,7 +27,7 @@ type Projection interface {
 	// such part.
 	Append(out []byte, p *work.Project) []byte
 	// Restore adds a project, of which nothing is stored yet, from its card and the bytes that
-	// Append wrote. It reads the part to its end.
+	// Append wrote. It reads the part to its end. It is not called where Append wrote nothing.
 	Restore(card *Card, part *disk.Reader) error
 }
 
@@ -243,48 +243,50 @@ func decodeCard(project id.ID, r *disk.Reader) (*Card, error) {
 	return c, nil
 }
 
-// parts reads the parts of a card.
-func (p *Projections) parts(r *disk.Reader) (parts [][]byte, err error) {
-	parts = make([][]byte, len(p.list))
+// eachPart reads the parts of a card, until take returns an error.
+func (p *Projections) eachPart(r *disk.Reader, take func(at int, part []byte) error) error {
 	for last := -1; r.Len() > 0; {
 		at := int(r.Byte())
 		part := r.Bytes()
-		if at <= last || at >= len(parts) || len(part) == 0 {
-			return nil, errors.New("unknown, repeated or empty part")
+		if r.Failed() {
+			return errPart
 		}
-		parts[at], last = part, at
+		if at <= last || at >= len(p.list) || len(part) == 0 {
+			return errors.New("unknown, repeated or empty part")
+		}
+		if err := take(at, part); err != nil {
+			return err
+		}
+		last = at
 	}
-	if r.Failed() {
-		return nil, errPart
-	}
-	return parts, nil
+	return nil
 }
 
 // Restore adds a project to the indexes of a set, which store nothing for it, from its saved card.
+// After an error some of them may have it.
 func (p *Projections) Restore(into Set, project id.ID, card []byte) error {
 	r := disk.NewReader(card)
 	c, err := decodeCard(project, &r)
 	if err != nil {
 		return err
 	}
-	parts, err := p.parts(&r)
-	if err != nil {
-		return err
+	if into&ForListing != 0 {
+		p.Listing.restore(c)
 	}
-	for at, one := range p.list {
+	return p.eachPart(&r, func(at int, bytes []byte) error {
 		if into&(1<<at) == 0 {
-			continue
+			return nil
 		}
-		part := disk.NewReader(parts[at])
-		err := one.Restore(c, &part)
+		part := disk.NewReader(bytes)
+		err := p.list[at].Restore(c, &part)
 		if err == nil && (part.Failed() || part.Len() > 0) {
 			err = errPart
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", names[at], err)
+			err = fmt.Errorf("%s: %w", names[at], err)
 		}
-	}
-	return nil
+		return err
+	})
 }
 
 // Compare finds the parts in which a saved card differs from the state of its project. A difference
@@ -294,8 +296,12 @@ func (p *Projections) Compare(saved []byte, of *work.Project) (differ Set, err e
 	var parts [2][][]byte
 	for at, data := range [...][]byte{saved, p.EncodeCard(of)} {
 		r := disk.NewReader(data)
+		parts[at] = make([][]byte, len(p.list))
 		if heads[at], err = decodeCard(of.ID, &r); err == nil {
-			parts[at], err = p.parts(&r)
+			err = p.eachPart(&r, func(number int, part []byte) error {
+				parts[at][number] = part
+				return nil
+			})
 		}
 		if err != nil {
 			return 0, err

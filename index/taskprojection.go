@@ -119,9 +119,6 @@ func (t *Tasks) Append(out []byte, p *work.Project) []byte {
 
 // Restore implements Projection. The part of Subjects has the subjects of the project.
 func (t *Tasks) Restore(c *Card, part *disk.Reader) error {
-	if part.Len() == 0 {
-		return nil
-	}
 	count := part.Count()
 	all := ProjectTasks{Active: c.Active}
 	all.Public, all.Members = c.Visibility == work.Public, c.Members

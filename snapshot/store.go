@@ -103,7 +103,9 @@ func (st *state) find(key string) (entry, bool) {
 	return st.base.find(key)
 }
 
-func (st *state) file(number uint32) *sectionFile {
+func (st *state) file(number uint32) *sectionFile { return st.files[st.fileIndex(number)] }
+
+func (st *state) fileIndex(number uint32) int {
 	i, ok := slices.BinarySearchFunc(st.files, number, func(f *sectionFile, n uint32) int {
 		return int(int64(f.number) - int64(n))
 	})
@@ -111,7 +113,7 @@ func (st *state) file(number uint32) *sectionFile {
 		panic(fmt.Sprintf("snapshot: index points at file %d, which is not of generation %d",
 			number, st.generation))
 	}
-	return st.files[i]
+	return i
 }
 
 // Open reads the newest manifest and the index of each file it names, and removes what
@@ -234,15 +236,23 @@ func readRange(f disk.File, name string, offset, n int64) ([]byte, error) {
 
 func openState(d disk.Disk, dir string, m manifest) (*state, error) {
 	st := &state{generation: m.generation, position: m.position, delta: &table{}}
-	tables := make([]*table, 0, len(m.files))
-	for _, mf := range m.files {
-		sf, t, err := openSections(d, dir, mf)
+	files, tables := make([]*sectionFile, len(m.files)), make([]*table, len(m.files))
+	faults := make([]error, len(m.files))
+	var opening sync.WaitGroup
+	for at, mf := range m.files {
+		opening.Go(func() { files[at], tables[at], faults[at] = openSections(d, dir, mf) })
+	}
+	opening.Wait()
+	for _, file := range files {
+		if file != nil {
+			st.files = append(st.files, file)
+		}
+	}
+	for _, err := range faults {
 		if err != nil {
 			st.close()
 			return nil, err
 		}
-		st.files = append(st.files, sf)
-		tables = append(tables, t)
 	}
 	base, err := mergeAll(tables)
 	if err != nil {
@@ -393,7 +403,12 @@ func (sf *sectionFile) read(key string, e entry) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, stored, err := sf.parse([]byte(key), e, b)
+	return sf.decode([]byte(key), e, b)
+}
+
+// decode returns the content of a section, which may be a part of b, its bytes as stored.
+func (sf *sectionFile) decode(key []byte, e entry, b []byte) ([]byte, error) {
+	h, stored, err := sf.parse(key, e, b)
 	if err != nil {
 		return nil, err
 	}
@@ -448,6 +463,12 @@ func (s *Store) Keys(prefix string, yield func(key string, position uint64) bool
 		}
 		return e.gone || yield(string(key), e.position)
 	})
+}
+
+// CountKeys returns the number of keys that begin with prefix and have a length, from memory.
+func (s *Store) CountKeys(prefix string, keyLen int) (n int) {
+	s.state.Load().each(prefix, keyLen, func([]byte, entry) { n++ })
+	return n
 }
 
 // Stats describes the committed generation and the last run.

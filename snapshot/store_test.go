@@ -63,6 +63,7 @@ func contents(t testing.TB, s *Store) map[string]string {
 		out[key] = string(data)
 		return true
 	})
+	wantScan(t, s, out)
 	if n := s.Stats().Sections; n != len(out) {
 		t.Fatalf("stats say %d sections, keys gave %d", n, len(out))
 	}

@@ -126,6 +126,9 @@ func mergeAll(tables []*table) (*table, error) {
 		}
 		tables = next
 	}
+	if tables[0].deletions() == 0 {
+		return tables[0], nil
+	}
 	return mergeTables(tables[0], &table{}, true)
 }
 

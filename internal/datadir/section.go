@@ -65,8 +65,11 @@ func ChunkKey(project id.ID, name work.Chunk) string {
 	return string(binary.BigEndian.AppendUint32(key, uint32(name.Number)))
 }
 
+// KeyBytes is the length of keys that consist of a prefix and an ID.
+const KeyBytes = len(ProjectPrefix) + len(id.ID{})
+
 // IsChunk reports whether a key is that of a chunk, and not of a project or a card.
-func IsChunk(key string) bool { return len(key) > len(ProjectKey(id.ID{})) }
+func IsChunk(key string) bool { return len(key) > KeyBytes }
 
 // ChunkPrefix begins the keys of all chunks of a kind of a project.
 func ChunkPrefix(project id.ID, kind work.ChunkKind) string {
