@@ -32,25 +32,26 @@ type handle struct {
 	memory atomic.Int64
 	// creator is who created the project, nil until it was loaded or written since the start.
 	creator atomic.Pointer[id.ID]
-	// dirty says that the handle waits for the next snapshot.
-	dirty atomic.Bool
 
 	mu struct {
 		sync.Mutex
-		// pid is nil while no actor runs; inFlight counts the orders that it has not answered.
-		pid      *actor.PID
-		inFlight int
+		// pid is nil while no actor runs.
+		pid *actor.PID
 		// broken is why the project takes no orders, until the process is started again.
-		broken error
-		// dead says that the handle has left the registry and must not be used any more.
-		dead bool
-		// stale are the indexes that know the project only once it is loaded.
-		stale index.Set
+		broken *brokenProject
+		// tail is nil where nothing waits to be applied.
+		tail *logTail
 		// lastMemory is what the project took when it left memory, 0 if it was not loaded before.
 		lastMemory int64
-		// tail holds the entries behind the saved sections from a start to the first load.
-		tail []replayed
+		// inFlight counts the orders that the actor has not answered.
+		inFlight int32
+		// stale are the indexes that know the project only once it is loaded.
+		stale index.Set
+		// dead says that the handle has left the registry and must not be used any more.
+		dead bool
 	}
+	// dirty says that the handle waits for the next snapshot.
+	dirty atomic.Bool
 	// stored says that a snapshot holds the project.
 	// savedRevision is the revision that was saved last since the start, 0 before: a chunk that
 	// changed since the project was loaded is above it until it is saved. They belong to the
@@ -58,3 +59,16 @@ type handle struct {
 	stored        atomic.Bool
 	savedRevision uint64
 }
+
+// logTail holds the entries behind the saved sections of a project, from a start to the first load.
+type logTail struct{ entries []replayed }
+
+// waiting returns the entries that wait to be applied. The handle's lock is held.
+func (h *handle) waiting() []replayed {
+	if h.mu.tail == nil {
+		return nil
+	}
+	return h.mu.tail.entries
+}
+
+type brokenProject struct{ error }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"unsafe"
 
 	"pws/api"
 	"pws/internal/datadir"
@@ -211,5 +212,13 @@ func BenchmarkOwnerIndexAtStart(b *testing.B) {
 		for n := range handles {
 			index.add(&handles[n])
 		}
+	}
+}
+
+// TestHandleIsSmall bounds what a passive project takes. The next size of objects in the runtime is
+// 128 bytes.
+func TestHandleIsSmall(t *testing.T) {
+	if size := unsafe.Sizeof(handle{}); size > 112 {
+		t.Errorf("a handle takes %d bytes", size)
 	}
 }

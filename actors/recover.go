@@ -248,7 +248,7 @@ func (e *Engine) keepTail(in replayed) error {
 		e.handles.Store(h.id, h)
 		e.owners.add(h)
 	}
-	if len(h.mu.tail) == 0 && h.stored.Load() {
+	if len(h.waiting()) == 0 && h.stored.Load() {
 		saved, _ := e.snapshot.SectionPosition(datadir.ProjectKey(h.id))
 		if in.position <= saved {
 			return nil
@@ -257,7 +257,7 @@ func (e *Engine) keepTail(in replayed) error {
 	for at, stored := range in.entry.Events {
 		kind := work.Kind(stored.Kind)
 		stale := e.projections.of.OfKind(kind)
-		switch first := at == 0 && len(h.mu.tail) == 0 && !h.stored.Load(); {
+		switch first := at == 0 && len(h.waiting()) == 0 && !h.stored.Load(); {
 		case !work.Known(kind):
 			return fmt.Errorf("event kind %d is unknown", kind)
 		case first != (kind == work.KindProjectCreated):
@@ -275,7 +275,10 @@ func (e *Engine) keepTail(in replayed) error {
 		}
 		e.markStale(h, stale)
 	}
-	h.mu.tail = append(h.mu.tail, in)
+	if h.mu.tail == nil {
+		h.mu.tail = new(logTail)
+	}
+	h.mu.tail.entries = append(h.mu.tail.entries, in)
 	e.markDirty(h)
 	return nil
 }

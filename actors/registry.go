@@ -59,7 +59,7 @@ func (e *Engine) loadIfRoom(h *handle) (*published, error) {
 // loaded reports whether there is nothing to load: the project is in memory, or does not exist yet.
 // The handle's lock is held.
 func (h *handle) loaded() bool {
-	return h.view.Load() != nil || !h.stored.Load() && len(h.mu.tail) == 0
+	return h.view.Load() != nil || !h.stored.Load() && len(h.waiting()) == 0
 }
 
 // load brings a passive project into memory; nil where it does not exist yet. The handle's lock is
@@ -74,7 +74,7 @@ func (e *Engine) load(h *handle) (*published, error) {
 		view.project, view.position, err = e.restore(h.id)
 	}
 	if err == nil {
-		err = view.applyTail(h.mu.tail, e.trees, e.projections.of)
+		err = view.applyTail(h.waiting(), e.trees, e.projections.of)
 	}
 	if err != nil {
 		e.log.Error("cannot load project", "project", h.id.Format(id.Project), "error", err)
@@ -96,7 +96,7 @@ func (e *Engine) look(h *handle) (*work.Project, error) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if view := h.view.Load(); view != nil || len(h.mu.tail) > 0 {
+	if view := h.view.Load(); view != nil || len(h.waiting()) > 0 {
 		view, err := e.load(h)
 		if err != nil {
 			return nil, err
@@ -191,8 +191,8 @@ func (e *Engine) admit(h *handle) (*actor.PID, error) {
 	case h.mu.dead:
 		return nil, errRetired
 	case h.mu.broken != nil:
-		return nil, h.mu.broken
-	case h.mu.inFlight >= e.config.QueueMax:
+		return nil, h.mu.broken.error
+	case int(h.mu.inFlight) >= e.config.QueueMax:
 		return nil, fault.New(fault.RateLimited, "Too many requests wait for this project.").
 			With("reason", "PROJECT_QUEUE_FULL").With("retry_after_seconds", 1)
 	}
@@ -224,7 +224,7 @@ func (e *Engine) spawn(a actor.Actor) *actor.PID {
 func (e *Engine) breakProject(h *handle, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.mu.broken = fmt.Errorf("%w: %w", errBroken, err)
+	h.mu.broken = &brokenProject{fmt.Errorf("%w: %w", errBroken, err)}
 }
 
 // publish makes a durable state the one that readers see. The log's committer calls it, in order.
@@ -324,7 +324,7 @@ func (e *Engine) restoreSummary(project id.ID, head []byte) (*work.Project, erro
 func (h *handle) passive() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.view.Load() == nil && len(h.mu.tail) == 0 && h.stored.Load()
+	return h.view.Load() == nil && len(h.waiting()) == 0 && h.stored.Load()
 }
 
 // Summary implements api.Engine.
@@ -374,7 +374,7 @@ const (
 func (e *Engine) passivate(h *handle) passivation {
 	view := h.view.Load()
 	// Without a view a project that a snapshot holds is passive already.
-	if h.mu.inFlight > 0 || h.mu.broken != nil || len(h.mu.tail) > 0 ||
+	if h.mu.inFlight > 0 || h.mu.broken != nil || len(h.waiting()) > 0 ||
 		view == nil && h.stored.Load() {
 		return isUsed
 	}

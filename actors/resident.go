@@ -188,8 +188,8 @@ func (e *Engine) grow(o *api.Order, h *handle, next *work.Project) error {
 // partyOf is whose memory a passive project will take. Of one that was not loaded since the start
 // it is the owner, which stands in the saved record. The handle's lock is held.
 func (e *Engine) partyOf(h *handle) id.ID {
-	if h.creator.Load() == nil && !h.stored.Load() && len(h.mu.tail) > 0 {
-		return h.mu.tail[0].entry.Agent
+	if h.creator.Load() == nil && !h.stored.Load() && len(h.waiting()) > 0 {
+		return h.waiting()[0].entry.Agent
 	}
 	if h.creator.Load() == nil && h.stored.Load() {
 		head, _, ok, err := e.snapshot.Read(datadir.ProjectKey(h.id))
@@ -214,8 +214,8 @@ func (e *Engine) reserveLoad(h *handle) (giveBack func(), err error) {
 	if need == 0 && h.stored.Load() {
 		need = e.sectionBytes(h.id) * loadMemoryFactor
 	}
-	for at := range h.mu.tail {
-		need += h.mu.tail[at].stored
+	for at := range h.waiting() {
+		need += h.waiting()[at].stored
 	}
 	need = min(max(need, loadMemoryMin), r.shares.max/projectPart)
 	party := e.partyOf(h)

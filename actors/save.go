@@ -397,10 +397,10 @@ var errLeftOut = errors.New("the project cannot be loaded")
 func (h *handle) behind() uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.mu.tail) == 0 {
+	if len(h.waiting()) == 0 {
 		return 0
 	}
-	return h.mu.tail[0].position
+	return h.waiting()[0].position
 }
 
 // saveProject writes the sections of one project that are not there yet, and returns the revision
@@ -411,7 +411,7 @@ func (e *Engine) saveProject(
 	h.mu.Lock()
 	view := h.view.Load()
 	// One that has become passive since it was drained is saved, but perhaps without a complete card.
-	if len(h.mu.tail) > 0 || view == nil && !e.cardsSaved() {
+	if len(h.waiting()) > 0 || view == nil && !e.cardsSaved() {
 		if view, err = e.load(h); err != nil {
 			err = errLeftOut
 		}

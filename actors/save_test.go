@@ -125,14 +125,14 @@ func TestProjectWhoseEntriesDoNotFitStaysInTheLog(t *testing.T) {
 	unfit := replayed{position: 1 << 40, entry: datadir.Entry{
 		Target: datadir.TargetProject, ID: project, Events: eventOf(t, new(work.ContributionReviewed)),
 	}}
-	change := func(e *Engine, tail func(before []replayed) []replayed) {
+	change := func(e *Engine, next func(before []replayed) []replayed) {
 		h, known := e.handles.Load(project)
 		if !known {
 			t.Fatal("the project is lost")
 		}
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.mu.tail = tail(h.mu.tail)
+		h.mu.tail = &logTail{next(h.waiting())}
 	}
 	staysInTheLog(t, e, func(e *Engine) {
 		change(e, func(before []replayed) []replayed { return append(before, unfit) })
@@ -235,8 +235,8 @@ func TestStartDoesNotReplaySavedEntries(t *testing.T) {
 				t.Errorf("%d bytes of contents wait to be packed, want %d", got, want)
 			}
 			h, _ := again.handles.Load(project)
-			if len(h.mu.tail) != 0 || viewsLoaded(again) != 0 {
-				t.Errorf("%d entries wait to be applied, and %d projects are loaded", len(h.mu.tail),
+			if len(h.waiting()) != 0 || viewsLoaded(again) != 0 {
+				t.Errorf("%d entries wait to be applied, and %d projects are loaded", len(h.waiting()),
 					viewsLoaded(again))
 			}
 			saveAll(t, again)

@@ -221,7 +221,7 @@ func (f *searchFill) collect() {
 // of its position is there, so that one of the three says it.
 func (e *Engine) newestOf(h *handle) (newest uint64) {
 	h.mu.Lock()
-	if tail := h.mu.tail; len(tail) > 0 {
+	if tail := h.waiting(); len(tail) > 0 {
 		newest = tail[len(tail)-1].position
 	}
 	if view := h.view.Load(); view != nil {
