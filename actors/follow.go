@@ -2,7 +2,6 @@ package actors
 
 import (
 	"bytes"
-	"fmt"
 
 	"pws/blobs"
 	"pws/internal/datadir"
@@ -15,7 +14,7 @@ import (
 func (e *Engine) Follow(position uint64, payload []byte) error {
 	decoded, err := datadir.DecodeEntry(payload)
 	if err != nil {
-		return fmt.Errorf("log entry %d: %w", position, err)
+		return inLog(position, err)
 	}
 	e.clock.raise(decoded.Now)
 	for _, blob := range decoded.Blobs {
@@ -25,7 +24,8 @@ func (e *Engine) Follow(position uint64, payload []byte) error {
 	if e.blobs.RecentBytes() > e.config.SnapshotBlobBytes {
 		e.saver.hurry()
 	}
-	in, err := withoutContents(position, &decoded)
+	bare := withoutContents(position, &decoded)
+	in, err := bare.decode()
 	if err == nil {
 		err = datadir.Guarded(func() error {
 			if in.entry.Target == datadir.TargetIdentity {
@@ -35,7 +35,7 @@ func (e *Engine) Follow(position uint64, payload []byte) error {
 		})
 	}
 	if err != nil {
-		err = fmt.Errorf("log entry %d: %w", position, err)
+		err = inLog(position, err)
 	}
 	return err
 }

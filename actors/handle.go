@@ -61,10 +61,10 @@ type handle struct {
 }
 
 // logTail holds the entries behind the saved sections of a project, from a start to the first load.
-type logTail struct{ entries []replayed }
+type logTail struct{ entries []waitingEntry }
 
 // waiting returns the entries that wait to be applied. The handle's lock is held.
-func (h *handle) waiting() []replayed {
+func (h *handle) waiting() []waitingEntry {
 	if h.mu.tail == nil {
 		return nil
 	}

@@ -189,7 +189,9 @@ func (e *Engine) grow(o *api.Order, h *handle, next *work.Project) error {
 // it is the owner, which stands in the saved record. The handle's lock is held.
 func (e *Engine) partyOf(h *handle) id.ID {
 	if h.creator.Load() == nil && !h.stored.Load() && len(h.waiting()) > 0 {
-		return h.waiting()[0].entry.Agent
+		if first, err := h.waiting()[0].decode(); err == nil {
+			return first.entry.Agent
+		}
 	}
 	if h.creator.Load() == nil && h.stored.Load() {
 		head, _, ok, err := e.snapshot.Read(datadir.ProjectKey(h.id))

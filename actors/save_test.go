@@ -122,10 +122,10 @@ func TestProjectWhoseSectionIsDamagedStaysInTheLog(t *testing.T) {
 func TestProjectWhoseEntriesDoNotFitStaysInTheLog(t *testing.T) {
 	e, project, owner := oneProject(t, nil)
 	mustPut(t, e, project, owner, "a", "1")
-	unfit := replayed{position: 1 << 40, entry: datadir.Entry{
+	unfit := withoutContents(1<<40, &datadir.Entry{
 		Target: datadir.TargetProject, ID: project, Events: eventOf(t, new(work.ContributionReviewed)),
-	}}
-	change := func(e *Engine, next func(before []replayed) []replayed) {
+	})
+	change := func(e *Engine, next func(before []waitingEntry) []waitingEntry) {
 		h, known := e.handles.Load(project)
 		if !known {
 			t.Fatal("the project is lost")
@@ -135,10 +135,10 @@ func TestProjectWhoseEntriesDoNotFitStaysInTheLog(t *testing.T) {
 		h.mu.tail = &logTail{next(h.waiting())}
 	}
 	staysInTheLog(t, e, func(e *Engine) {
-		change(e, func(before []replayed) []replayed { return append(before, unfit) })
+		change(e, func(before []waitingEntry) []waitingEntry { return append(before, unfit) })
 	}, func(e *Engine) {
-		change(e, func(before []replayed) []replayed {
-			return slices.DeleteFunc(before, func(in replayed) bool {
+		change(e, func(before []waitingEntry) []waitingEntry {
+			return slices.DeleteFunc(before, func(in waitingEntry) bool {
 				return in.position == unfit.position
 			})
 		})

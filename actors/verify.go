@@ -32,7 +32,7 @@ func Restore(from, data string) (*offline.Report, error) {
 type rebuilder struct {
 	*Engine
 	// tail holds the entries behind the snapshot by project, without their contents.
-	tail map[id.ID][]replayed
+	tail map[id.ID][]waitingEntry
 }
 
 func newRebuilder(
@@ -46,7 +46,7 @@ func newRebuilder(
 	}
 	e.accounts, e.residents = newAccounts(api.StoredLimits{}), newResidents(0)
 	e.projections.of = index.NewProjections()
-	return &rebuilder{Engine: e, tail: map[id.ID][]replayed{}}
+	return &rebuilder{Engine: e, tail: map[id.ID][]waitingEntry{}}
 }
 
 func (r *rebuilder) RestoreIdentity() (position uint64, err error) {
@@ -66,11 +66,10 @@ func (r *rebuilder) RestoreInboxes() (*index.Inbox, error) { return r.inbox, r.r
 func (r *rebuilder) RestoreAccounts() error { return r.restoreAccounts() }
 
 func (r *rebuilder) Keep(position uint64, entry *datadir.Entry) error {
-	in := replayed{position, *entry, entry.StoredBytes()}
 	if entry.Target == datadir.TargetProject {
-		r.tail[entry.ID] = append(r.tail[entry.ID], in)
+		r.tail[entry.ID] = append(r.tail[entry.ID], withoutContents(position, entry))
 	}
-	return r.keepInbox(&in)
+	return r.keepInbox(&replayed{position: position, entry: *entry})
 }
 
 func (r *rebuilder) ApplyIdentity(position uint64, entry *datadir.Entry) error {

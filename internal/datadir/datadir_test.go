@@ -30,6 +30,9 @@ func testEntry(t *testing.T, packed int64) {
 		t.Errorf("%d bytes count in quotas", size)
 	}
 	data := want.Encode()
+	if len(data) != cap(data) {
+		t.Errorf("%d bytes are allocated for %d", cap(data), len(data))
+	}
 	if got, err := DecodeEntry(data); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
 	}

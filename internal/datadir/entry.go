@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
 
 	"pws/internal/disk"
 	"pws/internal/id"
@@ -83,14 +84,7 @@ func PackedBytes(size int) int64 { return blobOverhead + int64(size) }
 
 // Encode encodes the entry in one allocation.
 func (e *Entry) Encode() []byte {
-	size := 42 + 4*binary.MaxVarintLen64 + len(e.Result)
-	for _, event := range e.Events {
-		size += 2*binary.MaxVarintLen64 + len(event.Data)
-	}
-	for _, blob := range e.Blobs {
-		size += 32 + binary.MaxVarintLen64 + len(blob.Content)
-	}
-	out := make([]byte, 0, size)
+	out := make([]byte, 0, e.encodedBytes())
 	version := byte(entryVersion)
 	if e.Packed > 0 {
 		version = entryVersionPacked
@@ -118,6 +112,27 @@ func (e *Entry) Encode() []byte {
 	}
 	return out
 }
+
+// encodedBytes is the size of the encoded entry.
+func (e *Entry) encodedBytes() int {
+	size := 42 + uvarintBytes(len(e.Events)) + uvarintBytes(len(e.Result)) + len(e.Result) +
+		uvarintBytes(len(e.Blobs))
+	for at := range e.Events {
+		data := len(e.Events[at].Data)
+		size += uvarintBytes(int(e.Events[at].Kind)) + uvarintBytes(data) + data
+	}
+	for at := range e.Blobs {
+		content := len(e.Blobs[at].Content)
+		size += 32 + uvarintBytes(content) + content
+	}
+	if e.Packed > 0 {
+		size += uvarintBytes(int(e.Packed))
+	}
+	return size
+}
+
+// uvarintBytes is the size of an encoded number that is not negative.
+func uvarintBytes(n int) int { return (bits.Len64(uint64(n)|1) + 6) / 7 }
 
 var errShortEntry = errors.New("the entry is truncated")
 
