@@ -44,7 +44,7 @@ func (w *Web) Admin(page Admin, style string) []byte {
 		shown
 		Admin
 	}{shown{now: page.Now, Style: style}, page}
-	if err := w.templates["admin"].ExecuteTemplate(&body, "admin", shown); err != nil {
+	if err := w.templates["admin"]().ExecuteTemplate(&body, "admin", shown); err != nil {
 		// Templates are compiled with the program; what they get is typed.
 		panic(err)
 	}

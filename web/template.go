@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -14,18 +15,22 @@ import (
 //go:embed templates
 var templateFiles embed.FS
 
-// templates are those of the pages by name, each with the layout around it.
-type templates map[string]*template.Template
+// templates return those of the pages by name, each with the layout around it. They are parsed when
+// a page asks for them first: they are half of the objects of an idle server, and each garbage
+// collection looks at all objects.
+type templates map[string]func() *template.Template
 
-func (w *Web) parseTemplates() templates {
+func (w *Web) lazyTemplates() templates {
 	functions := template.FuncMap{
 		"at": at, "plain": plain, "cut": cut, "word": word, "stamp": stamp, "deref": deref,
 		"label": label, "tail": tail, "short": shortList, "count": plural, "moderates": moderates,
 		"less": func(n, by int) int { return n - by },
 		"inc":  func(n int) int { return n + 1 },
 	}
-	base := template.Must(template.New("layout.html").Funcs(functions).
-		ParseFS(templateFiles, "templates/layout.html", "templates/part_*.html"))
+	base := sync.OnceValue(func() *template.Template {
+		return template.Must(template.New("layout.html").Funcs(functions).
+			ParseFS(templateFiles, "templates/layout.html", "templates/part_*.html"))
+	})
 	entries, err := templateFiles.ReadDir("templates")
 	if err != nil {
 		panic(err)
@@ -36,8 +41,10 @@ func (w *Web) parseTemplates() templates {
 		if name == "layout" || strings.HasPrefix(name, "part_") {
 			continue
 		}
-		own := template.Must(base.Clone())
-		all[name] = template.Must(own.ParseFS(templateFiles, "templates/"+entry.Name()))
+		all[name] = sync.OnceValue(func() *template.Template {
+			own := template.Must(base().Clone())
+			return template.Must(own.ParseFS(templateFiles, "templates/"+entry.Name()))
+		})
 	}
 	return all
 }

@@ -28,7 +28,7 @@ func New() *Web {
 	// Half of the cores are for the interface, whatever people look at.
 	texts := render.New(runtime.GOMAXPROCS(0) / 2)
 	w := &Web{texts: texts, assets: readAssets(), verbs: map[string]bool{}}
-	w.templates = w.parseTemplates()
+	w.templates = w.lazyTemplates()
 	return w
 }
 
@@ -155,7 +155,7 @@ func (w *Web) render(c *api.Call, made view) []byte {
 		page.Source = ""
 	}
 	page.body = new(bytes.Buffer)
-	if err := w.templates[made.Template].Execute(page.body, page); err != nil {
+	if err := w.templates[made.Template]().Execute(page.body, page); err != nil {
 		// Templates are compiled with the program; what they get is typed.
 		panic(err)
 	}
@@ -176,7 +176,7 @@ func (w *Web) render(c *api.Call, made view) []byte {
 // Block is a part of the page that is made before its place comes, so that its size is known.
 func (s shown) Block(name string, data any) template.HTML {
 	var text bytes.Buffer
-	if err := s.web.templates[s.Template].ExecuteTemplate(&text, name, data); err != nil {
+	if err := s.web.templates[s.Template]().ExecuteTemplate(&text, name, data); err != nil {
 		panic(err)
 	}
 	return template.HTML(text.String())

@@ -78,3 +78,12 @@ func TestDiffsAreReadAsTheyAreWritten(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestEachPageHasATemplate parses all, which a server does when a page is shown first.
+func TestEachPageHasATemplate(t *testing.T) {
+	for name, parse := range New().templates {
+		if parse().Lookup("layout.html") == nil {
+			t.Errorf("%s has no layout", name)
+		}
+	}
+}
