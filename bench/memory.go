@@ -25,12 +25,13 @@ type MemoryResult struct {
 var memoryEnv = []string{"GOGC=10", "PWS_GC_HEADROOM=0"}
 
 // The pause between two readings of the memory, the number of readings without a drop by a
-// percentage AFTER which it counts as settled, and the longest wait.
+// percentage AFTER which it counts as settled, and the longest wait. A server collects what it does
+// not need some 15 s AFTER its last request.
 const (
-	settlePause   = 500 * time.Millisecond
+	settlePause   = 4 * time.Second
 	settleLooks   = 6
 	settlePercent = 1
-	settleMax     = 90 * time.Second
+	settleMax     = 3 * time.Minute
 	stopPatience  = 2 * time.Minute
 )
 

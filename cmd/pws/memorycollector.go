@@ -46,7 +46,7 @@ const (
 	// what one processor can.
 	scanRate = 50 << 20
 	// intervalLeast is the shortest time between two collections where headroom allows it.
-	intervalLeast = 10 * time.Second
+	intervalLeast = 5 * time.Second
 	// idlePart is the part of the headroom that garbage may take at least.
 	idlePart = 16
 	// quietLooks is the number of looks without load AFTER which memory is given back, quietMost the

@@ -17,8 +17,8 @@ func TestGarbageFollowsPointersAndLoad(t *testing.T) {
 	}{
 		{"idle", 10 * mib, 0, 16 * mib},
 		{"idle and large", 1000 * mib, 0, 16 * mib},
-		{"some load", 10 * mib, 3 * mib, 30 * mib},
-		{"half load, few pointers", 10 * mib, 20 * mib, 200 * mib},
+		{"some load", 10 * mib, 6 * mib, 30 * mib},
+		{"half load, few pointers", 10 * mib, 20 * mib, 100 * mib},
 		{"full load, few pointers", 10 * mib, 300 * mib, 256 * mib},
 		{"full load, many pointers", 500 * mib, 300 * mib, 1000 * mib},
 		{"half load, many pointers", 500 * mib, 20 * mib, 200 * mib},
