@@ -57,6 +57,9 @@ const (
 	// applies them at a time, replayAhead how many batches may wait.
 	replayBatch = 256
 	replayAhead = 8
+	// replayIndexes is how many bytes of indexes of packs are in memory meanwhile: contents of the log
+	// are in packs already where a snapshot was interrupted.
+	replayIndexes = 64 << 20
 )
 
 // replay goes through the log behind the snapshot. One goroutine reads it and stores the contents,
@@ -70,9 +73,16 @@ func (e *Engine) replay(report *Recovery) error {
 		// The newest entry is in the snapshot already, but it has the newest time.
 		from = last
 	}
+	// A look-up reads a page of 4 KiB where an index is not in memory.
+	behind := int64(max(report.Log.Last, report.Snapshot) - report.Snapshot)
+	release, err := e.blobs.HoldIndexes(min(replayIndexes, 4096*behind))
+	defer release()
+	if err != nil {
+		return err
+	}
 	applying := e.startApplying()
 	batch := make([]waitingEntry, 0, replayBatch)
-	err := e.journal.Replay(from, func(position uint64, payload []byte) error {
+	err = e.journal.Replay(from, func(position uint64, payload []byte) error {
 		decoded, err := datadir.DecodeEntry(payload)
 		if err != nil {
 			return inLog(position, err)

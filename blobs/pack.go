@@ -24,6 +24,7 @@ type pack struct {
 	first  []uint64 // per page, the first eight bytes of its first hash
 	bloom  bloom
 	stuck  atomic.Bool // damaged: Merge leaves it alone
+	held   atomic.Pointer[heldIndex]
 }
 
 // openPack opens a pack and checks all but its blocks. Where footerCRC is given the footer has to
@@ -163,25 +164,44 @@ func (p *pack) find(h *Hash) (entry, bool, error) {
 	}
 	x := prefix(h)
 	i := max(sort.Search(len(p.first), func(i int) bool { return p.first[i] >= x })-1, 0)
-	b := pageBuffers.Get().(*[pageBytes]byte)
-	defer pageBuffers.Put(b)
+	held := p.held.Load()
+	var b *[pageBytes]byte
+	if held == nil {
+		b = pageBuffers.Get().(*[pageBytes]byte)
+		defer pageBuffers.Put(b)
+	}
 	for ; i < len(p.first) && p.first[i] <= x; i++ {
-		at := int64(p.footer.index) + int64(i)*pageBytes
-		if err := disk.ReadRange(p.f, p.name, at, b[:]); err != nil {
-			return entry{}, false, err
-		}
-		g, err := parsePage(p.name, at, b[:])
-		if err != nil {
-			return entry{}, false, err
+		var g page
+		if held != nil {
+			g = held.page(i)
+		} else {
+			var err error
+			if g, err = p.readPage(i, b); err != nil {
+				return entry{}, false, err
+			}
 		}
 		if e, ok := g.find(h); ok {
 			if !p.fits(e) {
-				return entry{}, false, disk.Corrupt(p.name, at, "index entry points outside the blocks")
+				return entry{}, false, disk.Corrupt(p.name, p.pageOffset(i),
+					"index entry points outside the blocks")
 			}
 			return e, true, nil
 		}
 	}
 	return entry{}, false, nil
+}
+
+func (p *pack) pageOffset(number int) int64 {
+	return int64(p.footer.index) + int64(number)*pageBytes
+}
+
+// readPage reads a page of the index into b.
+func (p *pack) readPage(number int, b *[pageBytes]byte) (page, error) {
+	at := p.pageOffset(number)
+	if err := disk.ReadRange(p.f, p.name, at, b[:]); err != nil {
+		return page{}, err
+	}
+	return parsePage(p.name, at, b[:])
 }
 
 var blockBuffers = sync.Pool{New: func() any { return new(blockBuffer) }}
