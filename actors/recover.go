@@ -85,28 +85,27 @@ func (e *Engine) sectionKeys(prefix string) func(yield func(string, uint64) bool
 	return func(yield func(string, uint64) bool) { e.snapshot.Keys(prefix, yield) }
 }
 
+// restoreEach gives the sections of a prefix to restore, one at a time.
+func (e *Engine) restoreEach(
+	prefix, noun string, kind id.Prefix, restore func(section []byte) error,
+) error {
+	var restoring sync.Mutex
+	return e.snapshot.Scan(prefix, datadir.KeyBytes, func(s snapshot.Section) error {
+		restoring.Lock()
+		defer restoring.Unlock()
+		if err := restore(s.Data); err != nil {
+			return fmt.Errorf("%s %s: %w", noun, datadir.IDOf(string(s.Key)).Format(kind), err)
+		}
+		return nil
+	})
+}
+
 func (e *Engine) restoreIdentity() error {
 	state := identity.New()
-	var restoring sync.Mutex
-	err := e.snapshot.Scan(datadir.AgentPrefix, datadir.KeyBytes, func(s snapshot.Section) error {
-		restoring.Lock()
-		defer restoring.Unlock()
-		if err := state.RestoreAgent(s.Data); err != nil {
-			return fmt.Errorf("agent %s: %w", datadir.IDOf(string(s.Key)).Format(id.Agent), err)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
+	err := e.restoreEach(datadir.AgentPrefix, "agent", id.Agent, state.RestoreAgent)
+	if err == nil {
+		err = e.restoreEach(datadir.ReportPrefix, "report", id.Report, state.RestoreReport)
 	}
-	err = e.snapshot.Scan(datadir.ReportPrefix, datadir.KeyBytes, func(s snapshot.Section) error {
-		restoring.Lock()
-		defer restoring.Unlock()
-		if err := state.RestoreReport(s.Data); err != nil {
-			return fmt.Errorf("report %s: %w", datadir.IDOf(string(s.Key)).Format(id.Report), err)
-		}
-		return nil
-	})
 	if err != nil {
 		return err
 	}

@@ -95,16 +95,21 @@ func (c *collecting) look(now time.Time, heap heapSample) {
 func (c *collecting) run(stop chan struct{}) {
 	tick := time.NewTicker(collectEvery)
 	defer tick.Stop()
+	eachCollection(stop, tick.C, func() { c.look(time.Now(), sampleHeap()) })
+}
+
+// eachCollection calls do AFTER each collection, and at each tick, until stop is closed.
+func eachCollection(stop chan struct{}, tick <-chan time.Time, do func()) {
 	collected := make(chan struct{}, 1)
 	notifyCollected(collected, stop)
 	for {
 		select {
 		case <-stop:
 			return
-		case <-tick.C:
+		case <-tick:
 		case <-collected:
 		}
-		c.look(time.Now(), sampleHeap())
+		do()
 	}
 }
 

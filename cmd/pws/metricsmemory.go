@@ -45,16 +45,7 @@ func (m *memoryTable) begin(server *http.Server) {
 
 // watch notes what the owners have AFTER each collection, until stop is closed.
 func (m *memoryTable) watch(stop chan struct{}) {
-	collected := make(chan struct{}, 1)
-	notifyCollected(collected, stop)
-	for {
-		select {
-		case <-stop:
-			return
-		case <-collected:
-			m.noteCollection()
-		}
-	}
+	eachCollection(stop, nil, m.noteCollection)
 }
 
 func (m *memoryTable) noteCollection() { m.collected.Store(sumOf(m.holders())) }
