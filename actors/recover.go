@@ -63,20 +63,20 @@ func (e *Engine) recover(report *Recovery) error {
 	return nil
 }
 
-// storedHandles registers the projects that the snapshot holds.
+// storedHandles registers the projects that the snapshot holds, and returns them sorted by ID.
 func (e *Engine) storedHandles() (stored []*handle) {
-	expected := e.snapshot.CountKeys(datadir.ProjectPrefix, datadir.KeyBytes)
-	e.handles = xsync.NewMapOf[id.ID, *handle](xsync.WithPresize(expected))
-	e.projections.of.Memberships.Expect(expected)
-	stored = make([]*handle, 0, expected)
 	for key := range e.sectionKeys(datadir.ProjectPrefix) {
 		if datadir.IsChunk(key) {
 			continue
 		}
 		h := &handle{id: datadir.IDOf(key)}
 		h.stored.Store(true)
-		e.handles.Store(h.id, h)
 		stored = append(stored, h)
+	}
+	e.handles = xsync.NewMapOf[id.ID, *handle](xsync.WithPresize(len(stored)))
+	e.projections.of.Memberships.Expect(len(stored))
+	for _, h := range stored {
+		e.handles.Store(h.id, h)
 	}
 	return stored
 }

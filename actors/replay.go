@@ -41,9 +41,6 @@ func withoutContents(position uint64, e *datadir.Entry) waitingEntry {
 // decode returns the entry, which points into the encoded one.
 func (w *waitingEntry) decode() (replayed, error) {
 	entry, err := datadir.DecodeEntry(w.data)
-	if err != nil {
-		err = inLog(w.position, err)
-	}
 	return replayed{position: w.position, entry: entry, stored: w.stored}, err
 }
 
@@ -142,10 +139,9 @@ func (e *Engine) startApplying() *applying {
 func (e *Engine) applyBatch(batch []waitingEntry) error {
 	for at := range batch {
 		in, err := batch[at].decode()
-		if err != nil {
-			return err
+		if err == nil {
+			err = e.keepInbox(&in)
 		}
-		err = e.keepInbox(&in)
 		if err == nil {
 			err = e.keepStored(&in)
 		}
@@ -246,10 +242,10 @@ func (v *published) applyTail(
 			continue
 		}
 		in, err := tail[at].decode()
-		if err != nil {
-			return err
+		if err == nil {
+			err = datadir.Guarded(func() error { return v.apply(&in, from, changes) })
 		}
-		if err := datadir.Guarded(func() error { return v.apply(&in, from, changes) }); err != nil {
+		if err != nil {
 			return inLog(in.position, err)
 		}
 	}

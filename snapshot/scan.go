@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"os"
@@ -76,15 +75,22 @@ func (s *Store) Scan(prefix string, keyLen int, do func(Section) error) error {
 // places finds the sections whose keys begin with prefix and have a length, in the order of the
 // files. Where a run has put them in the order of their keys nothing is left to sort.
 func (st *state) places(prefix string, keyLen int) []place {
+	each := func(yield func(file int, one place)) {
+		st.each(prefix, func(key []byte, e entry) bool {
+			if len(key) == keyLen {
+				yield(st.fileIndex(e.file), place{e, key})
+			}
+			return true
+		})
+	}
 	ends := make([]int, len(st.files)+1)
-	st.each(prefix, keyLen, func(_ []byte, e entry) { ends[st.fileIndex(e.file)+1]++ })
+	each(func(file int, _ place) { ends[file+1]++ })
 	for file := range st.files {
 		ends[file+1] += ends[file]
 	}
 	all, next := make([]place, ends[len(st.files)]), slices.Clone(ends)
-	st.each(prefix, keyLen, func(key []byte, e entry) {
-		file := st.fileIndex(e.file)
-		all[next[file]] = place{e, key}
+	each(func(file int, one place) {
+		all[next[file]] = one
 		next[file]++
 	})
 	for file := range st.files {
@@ -92,19 +98,6 @@ func (st *state) places(prefix string, keyLen int) []place {
 			func(a, b place) int { return cmp.Compare(a.offset, b.offset) })
 	}
 	return all
-}
-
-// each goes through the sections whose keys begin with prefix and have a length.
-func (st *state) each(prefix string, keyLen int, yield func(key []byte, e entry)) {
-	eachMerged(st.base, st.delta, prefix, func(key []byte, e entry) bool {
-		if !bytes.HasPrefix(key, []byte(prefix)) {
-			return false
-		}
-		if !e.gone && len(key) == keyLen {
-			yield(key, e)
-		}
-		return true
-	})
 }
 
 // pieceLength is how many of the next places one read takes in.

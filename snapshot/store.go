@@ -441,14 +441,8 @@ func (s *Store) SectionPosition(key string) (uint64, bool) {
 
 // SectionBytes is the size on disk of the sections whose keys begin with prefix, from memory.
 func (s *Store) SectionBytes(prefix string) (size int64) {
-	st := s.state.Load()
-	eachMerged(st.base, st.delta, prefix, func(key []byte, e entry) bool {
-		if !strings.HasPrefix(string(key), prefix) {
-			return false
-		}
-		if !e.gone {
-			size += int64(e.size)
-		}
+	s.state.Load().each(prefix, func(_ []byte, e entry) bool {
+		size += int64(e.size)
 		return true
 	})
 	return size
@@ -456,19 +450,16 @@ func (s *Store) SectionBytes(prefix string) (size int64) {
 
 // Keys goes through the keys that begin with prefix, in ascending order, as of one generation.
 func (s *Store) Keys(prefix string, yield func(key string, position uint64) bool) {
-	st := s.state.Load()
-	eachMerged(st.base, st.delta, prefix, func(key []byte, e entry) bool {
-		if !strings.HasPrefix(string(key), prefix) {
-			return false
-		}
-		return e.gone || yield(string(key), e.position)
+	s.state.Load().each(prefix, func(key []byte, e entry) bool {
+		return yield(string(key), e.position)
 	})
 }
 
-// CountKeys returns the number of keys that begin with prefix and have a length, from memory.
-func (s *Store) CountKeys(prefix string, keyLen int) (n int) {
-	s.state.Load().each(prefix, keyLen, func([]byte, entry) { n++ })
-	return n
+// each goes through the sections whose keys begin with prefix, in ascending order of the keys.
+func (st *state) each(prefix string, yield func(key []byte, e entry) bool) {
+	eachMerged(st.base, st.delta, prefix, func(key []byte, e entry) bool {
+		return strings.HasPrefix(string(key), prefix) && (e.gone || yield(key, e))
+	})
 }
 
 // Stats describes the committed generation and the last run.
