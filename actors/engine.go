@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	cmap "github.com/orcaman/concurrent-map"
 	"github.com/puzpuzpuz/xsync/v3"
 
 	"pws/api"
@@ -215,9 +216,11 @@ func Open(config Config) (*Engine, *Recovery, error) {
 	return e, report, nil
 }
 
-// actorSystem holds the mailboxes of all engines of the process: an empty one is 33,000 maps, which
-// take longer to make than a short log takes to read.
+// actorSystem holds the mailboxes of all engines of the process. Its registry spreads them over
+// 1,024 maps, each of which would have 32 parts: objects that take longer to make than a short log
+// takes to read, and that each collection would look at.
 var actorSystem = sync.OnceValue(func() *actor.ActorSystem {
+	cmap.SHARD_COUNT = 1
 	return actor.NewActorSystem(actor.WithLoggerFactory(
 		func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
 })

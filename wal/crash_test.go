@@ -82,22 +82,22 @@ func (d *crashDisk) Check(dir string) (last uint64, err error) {
 	return last, errors.Join(err, d.Reflect())
 }
 
-func (d *crashDisk) CreateSegment(path string, reserve int64) error {
+func (d *crashDisk) CreateSegment(path string, filled int64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.Step("CreateSegment", path); err != nil {
 		return err
 	}
-	return errors.Join(unsyncedDisk{}.CreateSegment(path, reserve), d.Synced(path))
+	return errors.Join(unsyncedDisk{}.CreateSegment(path, filled), d.Synced(path))
 }
 
-func (d *crashDisk) OpenSegment(path string) (segmentFile, error) {
+func (d *crashDisk) OpenSegment(path string, size int64) (segmentFile, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.Step("OpenSegment", path); err != nil {
 		return nil, err
 	}
-	file, err := openSegment(path, 0)
+	file, err := openSegment(path, 0, size)
 	if err != nil {
 		return nil, err
 	}
@@ -121,13 +121,15 @@ func (s *crashSegment) WriteAt(b []byte, offset int64) (int, error) {
 	return n, errors.Join(err, s.d.Reflect())
 }
 
-func (s *crashSegment) Reserve(size int64) error {
+func (s *crashSegment) Block() int64 { return s.file.Block() }
+
+func (s *crashSegment) Fill(from, to int64) error {
 	s.d.mu.Lock()
 	defer s.d.mu.Unlock()
-	if err := s.d.Step("Reserve", s.path); err != nil {
+	if err := s.d.Step("Fill", s.path); err != nil {
 		return err
 	}
-	return errors.Join(s.file.Reserve(size), s.d.Reflect())
+	return errors.Join(s.file.Fill(from, to), s.d.Reflect())
 }
 
 func (s *crashSegment) Sync() error {
@@ -227,13 +229,13 @@ func TestOpenReportsWhatIsDurable(t *testing.T) {
 		dir := folderOf(t, img.Disk)
 		w := watch(t, dir)
 		w.Adopt(img.Disk)
-		l, rec, err := Open(Options{Dir: dir, SegmentBytes: 220, disk: &crashDisk{Watched: w}})
+		l, rec, err := Open(Options{Dir: dir, SegmentBytes: 600, disk: &crashDisk{Watched: w}})
 		if err != nil {
 			t.Fatalf("%s: %v", img.what, err)
 		}
 		for kind := range disktest.CrashKinds {
 			after := folderOf(t, w.AfterCrash(kind))
-			again, found, err := Open(Options{Dir: after, SegmentBytes: 220, disk: unsyncedDisk{}})
+			again, found, err := Open(Options{Dir: after, SegmentBytes: 600, disk: unsyncedDisk{}})
 			if err != nil {
 				t.Fatalf("%s, then crash %d: %v", img.what, kind, err)
 			}

@@ -35,11 +35,11 @@ type disk interface {
 	// Check opens the tidwall log, which creates its first segment, and closes it. It returns the
 	// index of the last record, 0 if there is none.
 	Check(dir string) (last uint64, err error)
-	// CreateSegment makes an empty file, with space reserved up to a size if the file system can do
-	// that.
-	CreateSegment(path string, reserve int64) error
-	// OpenSegment opens a segment to write.
-	OpenSegment(path string) (segmentFile, error)
+	// CreateSegment makes a file without records, whose space is filled up to a size if the file
+	// system can do that.
+	CreateSegment(path string, filled int64) error
+	// OpenSegment opens a segment to write behind a number of bytes.
+	OpenSegment(path string, size int64) (segmentFile, error)
 }
 
 type osDisk struct{}
@@ -106,34 +106,35 @@ func (osDisk) Check(dir string) (last uint64, err error) {
 	return last, errors.Join(err, l.Close())
 }
 
-func (osDisk) CreateSegment(path string, reserve int64) error {
-	f, err := openSegment(path, os.O_CREATE|os.O_TRUNC)
+func (osDisk) CreateSegment(path string, filled int64) error {
+	f, err := openSegment(path, os.O_CREATE|os.O_TRUNC, 0)
 	if err != nil {
 		return err
 	}
-	if reserve > 0 {
-		err = f.Reserve(reserve)
-	}
-	// What the file system notes of the reserved space is written before anybody waits for it.
-	return errors.Join(err, f.File.Sync(), f.Close())
+	// What the file system notes of the space is written before anybody waits for it.
+	return errors.Join(f.fillAll(filled), f.File.Sync(), f.Close())
 }
 
-func (osDisk) OpenSegment(path string) (segmentFile, error) {
-	f, err := openSegment(path, 0)
+func (osDisk) OpenSegment(path string, size int64) (segmentFile, error) {
+	f, err := openSegment(path, 0, size)
 	if err != nil {
 		return nil, err
 	}
 	return f, nil
 }
 
-func openSegment(path string, flags int) (*osSegment, error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|flags, 0o600)
-	return &osSegment{f}, err
+func openSegment(path string, flags int, size int64) (*osSegment, error) {
+	f, err := files.OpenAppended(path, flags, size)
+	if err != nil {
+		return nil, err
+	}
+	return &osSegment{f}, nil
 }
 
-type osSegment struct{ *os.File }
+type osSegment struct{ *files.Appended }
 
-func (s *osSegment) Reserve(size int64) error { return files.Allocate(s.File, size) }
+// fillAll fills the space of a new segment.
+func (s *osSegment) fillAll(size int64) error { return s.Fill(0, roundUp(size, s.Block())) }
 
 func (s *osSegment) Sync() error { return files.Datasync(s.File) }
 

@@ -33,16 +33,16 @@ func (unsyncedDisk) SyncDir(dir string) error {
 	return err
 }
 
-func (unsyncedDisk) CreateSegment(path string, reserve int64) error {
-	f, err := openSegment(path, os.O_CREATE|os.O_TRUNC)
+func (unsyncedDisk) CreateSegment(path string, filled int64) error {
+	f, err := openSegment(path, os.O_CREATE|os.O_TRUNC, 0)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Reserve(max(reserve, 1)), f.Close())
+	return errors.Join(f.fillAll(filled), f.Close())
 }
 
-func (unsyncedDisk) OpenSegment(path string) (segmentFile, error) {
-	f, err := openSegment(path, 0)
+func (unsyncedDisk) OpenSegment(path string, size int64) (segmentFile, error) {
+	f, err := openSegment(path, 0, size)
 	if err != nil {
 		return nil, err
 	}
@@ -151,18 +151,18 @@ func (d *faultDisk) Check(dir string) (last uint64, err error) {
 	return d.unsyncedDisk.Check(dir)
 }
 
-func (d *faultDisk) CreateSegment(path string, reserve int64) error {
+func (d *faultDisk) CreateSegment(path string, filled int64) error {
 	if err := d.call("CreateSegment"); err != nil {
 		return err
 	}
-	return d.unsyncedDisk.CreateSegment(path, reserve)
+	return d.unsyncedDisk.CreateSegment(path, filled)
 }
 
-func (d *faultDisk) OpenSegment(path string) (segmentFile, error) {
+func (d *faultDisk) OpenSegment(path string, size int64) (segmentFile, error) {
 	if err := d.call("OpenSegment"); err != nil {
 		return nil, err
 	}
-	f, err := d.unsyncedDisk.OpenSegment(path)
+	f, err := d.unsyncedDisk.OpenSegment(path, size)
 	if err != nil {
 		return nil, err
 	}
@@ -195,11 +195,11 @@ func (s *faultSegment) WriteAt(b []byte, offset int64) (int, error) {
 	return n, errors.Join(err, werr)
 }
 
-func (s *faultSegment) Reserve(size int64) error {
-	if err := s.d.call("Reserve"); err != nil {
+func (s *faultSegment) Fill(from, to int64) error {
+	if err := s.d.call("Fill"); err != nil {
 		return err
 	}
-	return s.unsyncedSegment.Reserve(size)
+	return s.unsyncedSegment.Fill(from, to)
 }
 
 func (s *faultSegment) Sync() error {
@@ -263,7 +263,7 @@ func clock() func() time.Time {
 
 func (w *workload) run(dir string, d disk) {
 	l, _, err := Open(Options{
-		Dir: dir, SegmentBytes: 220, disk: d, now: clock(),
+		Dir: dir, SegmentBytes: 600, disk: d, now: clock(),
 		OnFailure: func(error) { w.failures++ },
 	})
 	if err != nil {
@@ -318,7 +318,7 @@ func (w *workload) append(n int) {
 // appended ones, and new entries can be appended.
 func (w *workload) checkSurvivor(dir, what string) {
 	w.t.Helper()
-	l, rec, err := Open(Options{Dir: dir, SegmentBytes: 220, disk: unsyncedDisk{}})
+	l, rec, err := Open(Options{Dir: dir, SegmentBytes: 600, disk: unsyncedDisk{}})
 	if err != nil {
 		w.t.Fatalf("%s: %v", what, err)
 	}
@@ -358,7 +358,7 @@ func TestEveryCallFailsOnce(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"MakeDir", "ReadDir", "Check", "OpenSegment", "CreateSegment",
-		"Rename", "SyncDir", "Reserve", "WriteAt", "Sync", "TruncateSegment", "Close", "Remove", "Free"} {
+		"Rename", "SyncDir", "Fill", "WriteAt", "Sync", "TruncateSegment", "Close", "Remove", "Free"} {
 		if !seen[name] {
 			t.Errorf("%s never failed", name)
 		}

@@ -33,8 +33,8 @@ func (d *gateDisk) Free(string) (int64, error) {
 	return d.free.Load(), nil
 }
 
-func (d *gateDisk) OpenSegment(path string) (segmentFile, error) {
-	f, err := d.osDisk.OpenSegment(path)
+func (d *gateDisk) OpenSegment(path string, size int64) (segmentFile, error) {
+	f, err := d.osDisk.OpenSegment(path, size)
 	return &gateSegment{segmentFile: f, d: d}, err
 }
 

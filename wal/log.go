@@ -16,8 +16,9 @@ import (
 type Options struct {
 	// Dir is the directory of the log. It is created if it is missing.
 	Dir string
-	// SegmentBytes is the length at which a segment is closed; default 8 MiB. Space is reserved on
-	// the disk a megabyte in advance, if that of four segments would remain free.
+	// SegmentBytes is the length at which a segment is closed; default 8 MiB. Space is filled a
+	// megabyte in advance, and a whole segment once the last one is half full, if that of four
+	// segments would remain free.
 	SegmentBytes int
 	// ReserveBytes is the free disk space below which Append answers ErrNoSpace; default 64 MiB,
 	// negative switches the check off.
@@ -277,7 +278,7 @@ func newLog(
 	return l, nil
 }
 
-// roomy reports whether the space of a segment may be reserved in advance.
+// roomy reports whether the space of a segment may be filled in advance.
 func (l *Log) roomy() bool {
 	return l.free() > max(0, l.opts.ReserveBytes)+4*int64(l.opts.SegmentBytes)
 }

@@ -89,7 +89,7 @@ func Verify(dir string) (Report, error) {
 }
 
 // Extent returns the length of the last segment of a log without the zeros at its end, which are
-// space that was reserved. The log may be written to meanwhile: what is up to there stays as it is,
+// space that was filled. The log may be written to meanwhile: what is up to there stays as it is,
 // but for a record that is being written.
 func Extent(path string) (int64, error) {
 	seg, s := segment{path: path}, scanner{disk: osDisk{}}

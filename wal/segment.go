@@ -21,7 +21,7 @@ type segment struct {
 	first   uint64 // position of the first entry, also while the segment is empty
 	records uint64
 	bytes   int64
-	// unused says that zeros follow the records: space that was reserved.
+	// unused says that zeros follow the records: space that was filled.
 	unused bool
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"path/filepath"
 )
 
@@ -13,29 +14,36 @@ const nextName = "NEXT"
 
 // segmentFile is a segment that is written to.
 type segmentFile interface {
+	// WriteAt writes at the end of what was written. Zeros may follow up to a multiple of Block.
 	WriteAt(b []byte, offset int64) (int, error)
-	// Reserve reserves space up to a size if the file system can do that.
-	Reserve(size int64) error
+	Block() int64
+	// Fill has the space between two multiples of Block ready for writes, if the file system can do
+	// that. It may run while something is written in front of that space.
+	Fill(from, to int64) error
 	// Sync makes the bytes durable, and the length if it has changed.
 	Sync() error
 	Truncate(size int64) error
 	Close() error
 }
 
-// tail is the segment that records are appended to. Its space is reserved in advance, so that a
-// sync does not have to make a new length durable each time. The next segment is made while this
+// tail is the segment that records are appended to. Its space is filled with zeros in advance, so
+// that a sync has only the bytes of records to make durable. The next segment is made while this
 // one fills, and the one before is closed while this one is written to: writers wait for neither.
 type tail struct {
 	disk disk
 	dir  string
-	// limit is the length of a segment, and room says whether space may be reserved.
+	// limit is the length of a segment, and room says whether space may be filled.
 	limit int64
 	room  func() bool
 	file  segmentFile
-	// size is the length of the records, and reserved up to where space was asked for.
-	size, reserved int64
-	// next receives the result of making the next segment; nil before it was asked for.
-	next chan error
+	// size is the length of the records. Up to filled, space was filled, or is being filled from
+	// filledFrom on as long as filling is not nil; that receives the result.
+	size, filledFrom, filled int64
+	filling                  chan error
+	// next receives the result of making the next segment; nil before it was asked for. It is
+	// filled up to nextFilled.
+	next       chan error
+	nextFilled int64
 	// closed receives the result of closing the segment before this one; nil if nothing is pending.
 	closed chan error
 }
@@ -49,31 +57,57 @@ func openTail(d disk, last *segment, limit int64, room func() bool) (*tail, erro
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	t.file, err = d.OpenSegment(last.path)
+	t.file, err = d.OpenSegment(last.path, last.bytes)
 	return t, err
 }
 
-// reserveBytes is how much space is reserved at a time. It costs some microseconds, and one sync
-// has to make the new length durable.
-const reserveBytes = 1 << 20
+// fillBytes is how much space of the segment that is written to is filled at a time. The next
+// segment is filled as a whole, because nobody waits for it.
+const fillBytes = 1 << 20
 
-// reserve sees to it that there is space for a record.
-func (t *tail) reserve(record int64) error {
-	end := t.size + record
-	if end <= t.reserved {
+// fill has space filled behind a record that ends at an offset, where little is left.
+func (t *tail) fill(end int64) error {
+	end = roundUp(end, t.file.Block())
+	if err := t.filledBefore(end); err != nil {
+		return err
+	}
+	step, limit := min(fillBytes, t.limit), roundUp(t.limit, t.file.Block())
+	from := max(roundUp(t.filled, t.file.Block()), end)
+	if t.filling != nil || from >= limit || t.filled-end >= step/2 || !t.room() {
 		return nil
 	}
-	step := min(reserveBytes, t.limit)
-	t.reserved = (end + step - 1) / step * step
-	if !t.room() {
-		return nil
-	}
-	return t.file.Reserve(t.reserved)
+	t.filledFrom, t.filled = from, min(roundUp(from+step, t.file.Block()), limit)
+	file, to, filling := t.file, t.filled, make(chan error, 1)
+	t.filling = filling
+	go func() { filling <- file.Fill(from, to) }()
+	return nil
 }
+
+// filledBefore waits for a fill that is under way if something is to be written up to an offset
+// where it fills.
+func (t *tail) filledBefore(end int64) error {
+	if t.filling == nil {
+		return nil
+	}
+	if end <= t.filledFrom {
+		select {
+		case err := <-t.filling:
+			t.filling = nil
+			return err
+		default:
+			return nil
+		}
+	}
+	err := <-t.filling
+	t.filling = nil
+	return err
+}
+
+func roundUp(n, unit int64) int64 { return (n + unit - 1) / unit * unit }
 
 // write appends a record. It has the next segment made in time.
 func (t *tail) write(record []byte) error {
-	if err := t.reserve(int64(len(record))); err != nil {
+	if err := t.fill(t.size + int64(len(record))); err != nil {
 		return err
 	}
 	if _, err := t.file.WriteAt(record, t.size); err != nil {
@@ -91,13 +125,12 @@ func (t *tail) prepare() {
 	if t.next != nil {
 		return
 	}
-	t.next = make(chan error, 1)
-	path, made := filepath.Join(t.dir, nextName), t.next
-	reserve := int64(0)
+	t.next, t.nextFilled = make(chan error, 1), 0
 	if t.room() {
-		reserve = min(reserveBytes, t.limit)
+		t.nextFilled = t.limit
 	}
-	go func() { made <- t.disk.CreateSegment(path, reserve) }()
+	path, filled, made := filepath.Join(t.dir, nextName), t.nextFilled, t.next
+	go func() { made <- t.disk.CreateSegment(path, filled) }()
 }
 
 // roll goes on with a new segment, whose name is durable when it returns.
@@ -118,20 +151,27 @@ func (t *tail) roll(path string) error {
 	if err := t.disk.SyncDir(t.dir); err != nil {
 		return fmt.Errorf("fsync directory: %w", err)
 	}
-	file, err := t.disk.OpenSegment(path)
+	file, err := t.disk.OpenSegment(path, 0)
 	if err != nil {
 		return fmt.Errorf("open segment: %w", err)
 	}
-	old, size, closed := t.file, t.size, make(chan error, 1)
-	t.file, t.size, t.reserved, t.closed = file, 0, 0, closed
-	go func() { closed <- closeSegment(old, size) }()
+	closed := make(chan error, 1)
+	go func(file segmentFile, size int64, filling chan error) {
+		closed <- closeSegment(file, size, filling)
+	}(t.file, t.size, t.filling)
+	t.file, t.size, t.filling, t.closed = file, 0, nil, closed
+	t.filledFrom, t.filled = 0, t.nextFilled
 	return nil
 }
 
 // closeSegment gives back the space behind the records of a segment, which are durable. Where a
 // crash prevents that, the next Open does it.
-func closeSegment(file segmentFile, size int64) error {
-	return errors.Join(file.Truncate(size), file.Close())
+func closeSegment(file segmentFile, size int64, filling chan error) error {
+	var err error
+	if filling != nil {
+		err = <-filling
+	}
+	return errors.Join(err, file.Truncate(size), file.Close())
 }
 
 // settle waits until the segment before this one is closed.
@@ -149,7 +189,7 @@ func (t *tail) settle() error {
 
 // close ends the segment. AFTER a failure nothing is written or removed any more.
 func (t *tail) close(failed bool) error {
-	err := t.settle()
+	err := errors.Join(t.settle(), t.filledBefore(math.MaxInt64))
 	if t.next != nil && <-t.next == nil && !failed {
 		err = errors.Join(err, t.disk.Remove(filepath.Join(t.dir, nextName)))
 	}

@@ -2,7 +2,6 @@ package web
 
 import (
 	"embed"
-	"mime"
 	"path"
 	"strings"
 
@@ -19,6 +18,14 @@ type asset struct {
 	body                    []byte
 }
 
+// contentTypes are those of the assets by extension. Package mime would read the types of the
+// system, which differ from one to the next.
+var contentTypes = map[string]string{
+	".css": "text/css; charset=utf-8",
+	".js":  "text/javascript; charset=utf-8",
+	".svg": "image/svg+xml",
+}
+
 func readAssets() map[string]asset {
 	assets := map[string]asset{}
 	entries, err := assetFiles.ReadDir("assets")
@@ -31,10 +38,14 @@ func readAssets() map[string]asset {
 		if err != nil {
 			panic(err)
 		}
+		contentType, known := contentTypes[path.Ext(name)]
+		if !known {
+			panic("web: the content type of " + name + " is not known")
+		}
 		hash := strings.Trim(api.TagOf(body), `"`)
 		assets[name] = asset{
 			path: at("assets", hash, name), hash: hash, body: body,
-			contentType: mime.TypeByExtension(path.Ext(name)),
+			contentType: contentType,
 		}
 	}
 	return assets

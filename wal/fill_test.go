@@ -32,14 +32,37 @@ func lifeless(t *testing.T, dir string) string {
 	return to
 }
 
-// TestReservedSpaceIsNoDamage opens what a kill leaves of a log whose last segment has reserved
+// fillingDisk reports each fill of a segment that is written to when it is done.
+type fillingDisk struct {
+	osDisk
+	filled chan struct{}
+}
+
+func (d fillingDisk) OpenSegment(path string, size int64) (segmentFile, error) {
+	f, err := d.osDisk.OpenSegment(path, size)
+	return fillingSegment{f, d}, err
+}
+
+type fillingSegment struct {
+	segmentFile
+	d fillingDisk
+}
+
+func (s fillingSegment) Fill(from, to int64) error {
+	err := s.segmentFile.Fill(from, to)
+	s.d.filled <- struct{}{}
+	return err
+}
+
+// TestFilledSpaceIsNoDamage opens what a kill leaves of a log whose last segment has filled
 // space, alone, behind a record that is torn, and with the next segment already made.
-func TestReservedSpaceIsNoDamage(t *testing.T) {
-	dir := t.TempDir()
-	l, _ := mustOpen(t, Options{Dir: dir, SegmentBytes: 4096})
+func TestFilledSpaceIsNoDamage(t *testing.T) {
+	dir, d := t.TempDir(), fillingDisk{filled: make(chan struct{}, 1)}
+	l, _ := mustOpen(t, Options{Dir: dir, SegmentBytes: 4096, disk: d})
 	for range 30 {
 		appendOne(t, l)
 	}
+	<-d.filled
 	records := l.Stats().Bytes
 	for _, torn := range []string{"", "\x90\x01PWSL torn", "\x90\x01PWSL torn\x00\x00\x00more"} {
 		left := lifeless(t, dir)
@@ -77,17 +100,20 @@ func TestReservedSpaceIsNoDamage(t *testing.T) {
 	}
 }
 
-// TestNoSpaceIsReservedOnAFullDisk opens a log where little is free.
-func TestNoSpaceIsReservedOnAFullDisk(t *testing.T) {
+// TestNoSpaceIsFilledOnAFullDisk opens a log where little is free.
+func TestNoSpaceIsFilledOnAFullDisk(t *testing.T) {
 	for free, want := range map[int64]int64{1000 + 4*4096: 0, 1001 + 4*4096: 4096} {
-		dir := t.TempDir()
+		dir, d := t.TempDir(), fillingDisk{filled: make(chan struct{}, 1)}
 		l, _ := mustOpen(t, Options{
-			Dir: dir, SegmentBytes: 4096, ReserveBytes: 1000,
+			Dir: dir, SegmentBytes: 4096, ReserveBytes: 1000, disk: d,
 			Free: func(string) (int64, error) { return free, nil },
 		})
 		appendOne(t, l)
+		if want > 0 {
+			<-d.filled
+		}
 		if size := diskBytes(t, dir); (size == 4096) != (want == 4096) {
-			t.Errorf("%d bytes free: %d bytes are reserved, not %d", free, size, want)
+			t.Errorf("%d bytes free: %d bytes are filled, not %d", free, size, want)
 		}
 		mustClose(t, l)
 	}
