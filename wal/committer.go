@@ -157,13 +157,11 @@ func (c *committer) commit(q []queued, size int) error {
 	took := now().Sub(start)
 
 	l := c.l
-	var free int64
-	if l.opts.ReserveBytes >= 0 {
-		free = l.free()
-	}
 	l.mu.Lock()
-	l.mu.queueBytes -= int64(size) + int64(len(q))*entryOverheadBytes
-	l.mu.freeBytes, l.mu.freeAt = free, start.Add(took)
+	// Until the free space is measured, what was queued counts as taken from it.
+	done := int64(size) + int64(len(q))*entryOverheadBytes
+	l.mu.queueBytes -= done
+	l.mu.freeBytes -= done
 	c.wanted, c.patience = (len(q)+len(l.mu.queue))/2, min(took, lingerMax)
 	st := &l.mu.stats
 	st.Bytes, st.Segments = c.bytes, len(c.segs)
@@ -176,7 +174,21 @@ func (c *committer) commit(q []queued, size int) error {
 	l.mu.Unlock()
 	c.report(q, nil)
 	l.durable.Store(c.next - 1)
+	c.measure(start.Add(took))
 	return nil
+}
+
+// measure notes the free space at a time. It follows the report of a batch, because nobody has to
+// wait for it.
+func (c *committer) measure(now time.Time) {
+	l := c.l
+	if l.opts.ReserveBytes < 0 {
+		return
+	}
+	free := l.free()
+	l.mu.Lock()
+	l.mu.freeBytes, l.mu.freeAt = free, now
+	l.mu.Unlock()
 }
 
 // place adds a record to the list of segments.
