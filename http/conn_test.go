@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"strings"
 	"syscall"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -102,7 +103,13 @@ func TestProxiesMayConnectInAdvance(t *testing.T) {
 
 // TestFirstByteHasLessTime has a connection that begins a request and one that sends nothing.
 func TestFirstByteHasLessTime(t *testing.T) {
-	f := start(t, Config{FirstByteTimeout: 50 * time.Millisecond}, nil)
+	var longest atomic.Int64
+	f := start(t, Config{
+		FirstByteTimeout: 50 * time.Millisecond,
+		Observe: func(seen Observation) {
+			longest.Store(max(longest.Load(), int64(seen.Elapsed.Abs())))
+		},
+	}, nil)
 	begun := f.dial(t)
 	begun.send("GET / HTTP/1.1\r\n")
 	silent := f.dial(t)
@@ -115,6 +122,9 @@ func TestFirstByteHasLessTime(t *testing.T) {
 		if a := begun.receive("GET"); a.status != 200 {
 			t.Errorf("%d %s", a.status, a.body)
 		}
+	}
+	if longest := time.Duration(longest.Load()); longest > time.Minute {
+		t.Errorf("one of the requests took %v", longest)
 	}
 }
 

@@ -340,7 +340,7 @@ func (s *Server) refuseConnection(raw net.Conn) {
 	var ctx fasthttp.RequestCtx
 	ctx.Init2(raw, transportLog{s.log}, false)
 	x := s.begin(&ctx)
-	x.ip = peerIP(raw)
+	x.begun, x.ip = time.Now(), peerIP(raw)
 	x.refuse(fault.New(fault.RateLimited, "Too many connections.").
 		With("reason", "CONNECTIONS").With("retry_after_seconds", 1))
 	s.finish(x)
@@ -358,7 +358,7 @@ func (s *Server) refuseConnection(raw net.Conn) {
 func (s *Server) parseError(ctx *fasthttp.RequestCtx, err error) {
 	x := s.begin(ctx)
 	defer s.finish(x)
-	x.unreadable = true
+	x.begun, x.unreadable = time.Now(), true
 	var small *fasthttp.ErrSmallBuffer
 	var network net.Error
 	switch {
