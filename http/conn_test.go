@@ -7,8 +7,8 @@ import (
 	"net"
 	"net/netip"
 	"strings"
-	"syscall"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
