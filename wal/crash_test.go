@@ -129,7 +129,7 @@ func (s *crashSegment) Fill(from, to int64) error {
 	if err := s.d.Step("Fill", s.path); err != nil {
 		return err
 	}
-	return errors.Join(s.file.Fill(from, to), s.d.Reflect())
+	return errors.Join(s.file.Appended.Fill(from, to), s.d.Reflect())
 }
 
 func (s *crashSegment) Sync() error {

@@ -112,7 +112,7 @@ func (osDisk) CreateSegment(path string, filled int64) error {
 		return err
 	}
 	// What the file system notes of the space is written before anybody waits for it.
-	return errors.Join(f.fillAll(filled), f.File.Sync(), f.Close())
+	return errors.Join(f.Appended.Fill(0, roundUp(filled, f.Block())), f.File.Sync(), f.Close())
 }
 
 func (osDisk) OpenSegment(path string, size int64) (segmentFile, error) {
@@ -133,8 +133,9 @@ func openSegment(path string, flags int, size int64) (*osSegment, error) {
 
 type osSegment struct{ *files.Appended }
 
-// fillAll fills the space of a new segment.
-func (s *osSegment) fillAll(size int64) error { return s.Fill(0, roundUp(size, s.Block())) }
+func (s *osSegment) Fill(from, to int64) error {
+	return errors.Join(s.Appended.Fill(from, to), s.Sync())
+}
 
 func (s *osSegment) Sync() error { return files.Datasync(s.File) }
 

@@ -34,22 +34,32 @@ func (unsyncedDisk) SyncDir(dir string) error {
 }
 
 func (unsyncedDisk) CreateSegment(path string, filled int64) error {
-	f, err := openSegment(path, os.O_CREATE|os.O_TRUNC, 0)
-	if err != nil {
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		return err
 	}
-	return errors.Join(f.fillAll(filled), f.Close())
+	return os.Truncate(path, filled)
 }
 
-func (unsyncedDisk) OpenSegment(path string, size int64) (segmentFile, error) {
-	f, err := openSegment(path, 0, size)
+func (unsyncedDisk) OpenSegment(path string, _ int64) (segmentFile, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return nil, err
 	}
 	return unsyncedSegment{f}, nil
 }
 
-type unsyncedSegment struct{ *osSegment }
+// unsyncedSegment is written through the page cache.
+type unsyncedSegment struct{ *os.File }
+
+func (unsyncedSegment) Block() int64 { return 1 }
+
+func (s unsyncedSegment) Fill(_, to int64) error {
+	info, err := s.Stat()
+	if err != nil || info.Size() >= to {
+		return err
+	}
+	return s.Truncate(to)
+}
 
 func (unsyncedSegment) Sync() error { return nil }
 

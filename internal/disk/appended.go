@@ -98,9 +98,9 @@ func (a *Appended) WriteAt(b []byte, at int64) (written int, err error) {
 var zeroes = aligned(appendBytes)
 
 // Fill has the space from one offset to another ready for writes, with zeros in it, so that a sync
-// of what is written there makes only the bytes durable. Both are multiples of Block, and nobody
-// writes there meanwhile. A file system that has no room leaves the file as it is; that is no
-// error.
+// of what is written there makes only the bytes durable, once the zeros are. Both are multiples of
+// Block, and nobody writes there meanwhile. A file system that has no room leaves the file as it
+// is; that is no error.
 func (a *Appended) Fill(from, to int64) error {
 	if from >= to {
 		return nil
@@ -119,7 +119,7 @@ func (a *Appended) Fill(from, to int64) error {
 		// Meanwhile the disk is there for those who wait for a sync.
 		time.Sleep(3 * time.Since(started))
 	}
-	return Datasync(a.File)
+	return nil
 }
 
 // aligned returns bytes at an address that is a multiple of blockMax.
