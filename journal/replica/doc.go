@@ -1,7 +1,28 @@
-// Package replica is the part of a journal that several servers hold together: raft, by
-// go.etcd.io/raft, on a log of package wal, and the gate of package journal in front of a machine.
-// A Log keeps what raft has to make durable. A Node is one member: it is pure, so that whole groups
-// run in a test by seed, with networks, clocks and disks that fail.
+// Package replica is a journal that several servers hold together: raft, by go.etcd.io/raft, on a
+// log of package wal, and the gate of package journal in front of a machine. A Log keeps what raft
+// has to make durable. A Node is one member: it is pure, so that whole groups run in a test by
+// seed, with networks, clocks and disks that fail. A Journal is a Node with a goroutine, a clock
+// and a Transport, and implements journal.Journal.
+//
+// # Two logs
+//
+// A Journal has raft's log, and a log of the entries that were agreed on, which is the one that a
+// single server has, with the same positions. An entry is durable in both BEFORE the machine learns
+// of it. So all that reads the log of one server (replay, feed, verify, backup) reads that of a
+// member, and raft's log is short: it has what is not durable in the other, and what members that
+// lag may ask for. Those that lag more pull entries from the other log of the leader
+// (Transport.Pull) until they have the position of its snapshot descriptor. Where that was cut,
+// too, somebody has to copy the data of another member.
+//
+// # Reads
+//
+// A leader asks most members at every tick whether they still follow it (ReadIndex). Those that
+// answer do not vote for ElectionTicks, so no other leads until shortly before that time has passed
+// since the question: the lease. A member does not vote for ElectionTicks AFTER it was started,
+// either, because it does not know what it has answered BEFORE, and nobody asks for an election at
+// once. Ticks come from the monotonic clock, which stands still while a machine is suspended: a
+// leader must not be suspended and resumed. Other members ask the leader for an index, one question
+// for all reads that wait, and answer when they have applied it.
 //
 // # What is agreed on
 //
@@ -36,7 +57,18 @@
 // unless they follow it. A record with a descriptor has the hard state, too: it may be the first
 // that is left when the wal was cut.
 //
-// The end of the wal may be lost to a torn write only where nobody has relied on it. A bit that
-// flips in the very last record is taken for a torn write, as package wal says: then a member has
-// forgotten what it promised last. Elsewhere it stops the start.
+// # Torn or damaged
+//
+// Package wal takes damage of the very last record for a torn write and cuts it off, because it
+// cannot tell them apart. A torn write was never reported, so nobody relies on it; what was damaged
+// may have been promised to others. Therefore a record without parts, the seal, is durable behind
+// every record with a new term, a vote or a descriptor BEFORE a message is sent, and behind
+// whatever Open has found. So the last record has no promise: a flipped bit in a vote stops the
+// start, as everywhere else, and one in a seal has no effect.
+//
+// A seal for each batch of entries would double the syncs. Entries are sealed by the next record,
+// or AFTER sealTicks without one. Damage forgets those of one record if it hits them within that
+// time and the process ends in it as well. A member whose end was cut off lets others go first
+// (Config.ListenTicks), and it stops with ErrForgotten when the leader names an entry that it has
+// acknowledged and does not have.
 package replica

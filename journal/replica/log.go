@@ -11,9 +11,10 @@ import (
 	"pws/wal"
 )
 
-// Records are a write-ahead log: package wal, or a model of it.
+// Records are a write-ahead log: package wal, or a model of it. They may use the reserve of disk
+// space: what a member has to note to take part is not refused where entries of the journal are.
 type Records interface {
-	Append(payload []byte, c wal.Committed) (pos uint64, err error)
+	AppendReserved(payload []byte, c wal.Committed) (pos uint64, err error)
 	Replay(from uint64, fn func(pos uint64, payload []byte) error) error
 	CutBefore(pos uint64) error
 }
@@ -42,7 +43,9 @@ type Log struct {
 	bytes  int64
 	// opening says that the records are read, whose first ones may be incomplete.
 	opening bool
-	failed  error
+	// sealed says that the last record has nothing that anybody relies on.
+	sealed bool
+	failed error
 }
 
 var _ raft.Storage = (*Log)(nil)
@@ -64,7 +67,8 @@ func Bootstrap(records Records, voters []uint64, state []byte) (*Log, error) {
 	return l, l.Append(hard, first, nil)
 }
 
-// Open reads records. Errors: ErrNoMember, ErrInconsistent, and those of the records.
+// Open reads records, and seals them: from now on others may rely on what they have. Errors:
+// ErrNoMember, ErrInconsistent, and those of the records.
 func Open(records Records) (*Log, error) {
 	l := &Log{records: records, hard: &raftpb.HardState{}, opening: true}
 	err := records.Replay(0, func(pos uint64, payload []byte) error {
@@ -75,6 +79,7 @@ func Open(records Records) (*Log, error) {
 		if err != nil {
 			err = fmt.Errorf("record %d: %w", pos, err)
 		}
+		l.sealed = rec.empty()
 		return err
 	})
 	switch {
@@ -89,7 +94,7 @@ func Open(records Records) (*Log, error) {
 			ErrInconsistent, l.base.GetMetadata().GetIndex()+1, l.last(), l.hard.GetCommit())
 	}
 	l.opening = false
-	return l, nil
+	return l, l.Seal()
 }
 
 // apply changes what is in memory by a record that is durable.
@@ -204,12 +209,28 @@ func (l *Log) Append(
 	if rec.empty() {
 		return nil
 	}
+	promise := rec.base != nil || rec.hard != nil && (rec.hard.GetTerm() != l.hard.GetTerm() ||
+		rec.hard.GetVote() != l.hard.GetVote())
 	pos, err := l.write(rec.encode())
 	if err == nil {
 		err = l.apply(pos, &rec)
 	}
-	l.failed = err
+	l.sealed, l.failed = false, err
+	if promise {
+		return l.Seal()
+	}
 	return err
+}
+
+// Seal writes a record behind the last one, unless that is a seal. AFTER it a bit that flips in
+// what was there BEFORE is damage, not a torn write.
+func (l *Log) Seal() error {
+	if l.failed != nil || l.sealed {
+		return l.failed
+	}
+	_, l.failed = l.write((&record{}).encode())
+	l.sealed = l.failed == nil
+	return l.failed
 }
 
 // Agree notes how far the members agree, which need not be durable.
@@ -234,7 +255,7 @@ func (o outcome) Committed(pos uint64, err error) { o <- durable{pos, err} }
 
 func (l *Log) write(payload []byte) (pos uint64, err error) {
 	done := make(outcome, 1)
-	if _, err := l.records.Append(payload, done); err != nil {
+	if _, err := l.records.AppendReserved(payload, done); err != nil {
 		return 0, err
 	}
 	result := <-done

@@ -1,11 +1,13 @@
 package replica
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
 
 	"pws/journal"
 )
@@ -31,7 +33,14 @@ type Config struct {
 	ElectionTicks, HeartbeatTicks int
 	// QueueBytesMax bounds the entries that wait.
 	QueueBytesMax int
-	Logger        raft.Logger
+	// ListenTicks is how many ticks this member neither votes nor asks for votes, unless it gets an
+	// entry of a newer term. ElectionTicks is the least where leaders trust in the answers of members
+	// that have started since. More is for a log whose torn end was removed: in case it was not torn
+	// but damaged, others that have all of theirs go first.
+	ListenTicks int
+	// Confirmed, unless nil, learns of AskRead's answers.
+	Confirmed func(token, index uint64)
+	Logger    raft.Logger
 }
 
 // batchBytesMax bounds a batch of more than one entry.
@@ -56,8 +65,24 @@ type Node struct {
 	// time.
 	queue, inFlight []queued
 	queueBytes      int
-	failed          error
+	// quiet are the ticks since the last record, listening those that remain of ListenTicks, and
+	// opened is the term of the log at the start.
+	quiet, listening int
+	opened           uint64
+	// awaited counts, on the leader, the ticks since a member was sent a descriptor of which nothing
+	// was reported.
+	awaited map[uint64]int
+	// unfenced is how tests show what the gate and the reigns are for.
+	unfenced bool
+	failed   error
 }
+
+// ErrForgotten: another member knows that this one has acknowledged entries which it does not have.
+// Its disk has lost them. It must not take part any more.
+var ErrForgotten = errors.New("replica: the log has lost entries that were acknowledged")
+
+// sealTicks is how long a record may be the last one without a seal.
+const sealTicks = 2
 
 type queued struct {
 	payload []byte
@@ -66,7 +91,10 @@ type queued struct {
 
 // NewNode returns a member that goes on with a log.
 func NewNode(config Config) (*Node, error) {
-	n := &Node{config: config, log: config.Log}
+	n := &Node{
+		config: config, log: config.Log, listening: config.ListenTicks,
+		opened: config.Log.hard.GetTerm(), awaited: map[uint64]int{},
+	}
 	if err := n.restore(config.Log.base); err != nil {
 		return nil, err
 	}
@@ -99,10 +127,67 @@ func First(position uint64, descriptor []byte) []byte {
 }
 
 // Tick counts the time.
-func (n *Node) Tick() { n.raw.Tick() }
+func (n *Node) Tick() {
+	n.quiet++
+	if n.listens() {
+		n.listening--
+		return
+	}
+	n.raw.Tick()
+	n.resend()
+}
+
+// reportElections is how many times ElectionTicks may pass until a report is lost.
+const reportElections = 4
+
+// resend has a member sent a descriptor again where no report has come of the last one: raft sends
+// nothing else to it until then, and what would report may have crashed.
+func (n *Node) resend() {
+	if n.raw.BasicStatus().RaftState != raft.StateLeader {
+		clear(n.awaited)
+		return
+	}
+	var lost []uint64
+	n.raw.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
+		if p.State != tracker.StateSnapshot {
+			delete(n.awaited, id)
+			return
+		}
+		if n.awaited[id]++; n.awaited[id] > reportElections*n.config.ElectionTicks {
+			lost = append(lost, id)
+		}
+	})
+	for _, id := range lost {
+		delete(n.awaited, id)
+		n.Reported(id, false)
+	}
+}
+
+// listens reports whether this member keeps out of elections.
+func (n *Node) listens() bool {
+	if n.listening > 0 {
+		if term, err := n.log.Term(n.log.last()); err == nil && term > n.opened {
+			n.listening = 0
+		}
+	}
+	return n.listening > 0
+}
 
 // Step takes a message of another member. What does not belong to the group is ignored.
 func (n *Node) Step(m *raftpb.Message) {
+	switch m.GetType() {
+	case raftpb.MsgVote, raftpb.MsgPreVote, raftpb.MsgTimeoutNow:
+		if n.listens() {
+			return
+		}
+	case raftpb.MsgHeartbeat:
+		// A leader names nothing that this member has not acknowledged.
+		if m.GetTerm() >= n.log.hard.GetTerm() && m.GetCommit() > n.log.last() && n.failed == nil {
+			n.fail(fmt.Errorf("%w: %d, and the last is %d", ErrForgotten, m.GetCommit(), n.log.last()))
+			return
+		}
+	default:
+	}
 	// The error says that the message was of no use.
 	_ = n.raw.Step(m)
 }
@@ -118,6 +203,85 @@ func (n *Node) Reported(member uint64, arrived bool) {
 
 // Reign is the reign of this member, 0 while it does not lead.
 func (n *Node) Reign() journal.Reign { return n.reign }
+
+// AskRead asks the group for an index of raft: whoever has applied everything up to there has all
+// that took effect BEFORE the question. Config.Confirmed gets it with the token, which is not used
+// again, unless messages are lost. On the leader the answer says, too, that most members have
+// heard it AFTER the question.
+func (n *Node) AskRead(token uint64) {
+	n.raw.ReadIndex(binary.BigEndian.AppendUint64(nil, token))
+}
+
+// Applied is the index of raft up to which the machine has everything, and Position the position.
+func (n *Node) Applied() (index, position uint64) { return n.applied, n.config.Position }
+
+// Learn applies an entry that another member has applied, in front of what raft has.
+func (n *Node) Learn(pos uint64, payload []byte) error {
+	if n.failed != nil || n.reign != 0 || pos != n.config.Position+1 {
+		return n.failed
+	}
+	if err := n.config.Machine.Follow(pos, payload); err != nil {
+		n.fail(err)
+		return n.failed
+	}
+	n.config.Position = pos
+	return nil
+}
+
+// Unneeded is the newest position that all members have which the leader has heard lately. It is
+// the newest of all on others.
+func (n *Node) Unneeded() uint64 {
+	least := n.applied
+	if n.raw.BasicStatus().RaftState == raft.StateLeader {
+		n.raw.WithProgress(func(_ uint64, _ raft.ProgressType, p tracker.Progress) {
+			if p.RecentActive {
+				least = min(least, p.Match)
+			}
+		})
+	}
+	base := n.log.base.GetMetadata().GetIndex()
+	if least <= base || len(n.marks) == 0 {
+		return 0
+	}
+	return n.marks[min(least-base, uint64(len(n.marks)))-1].Position
+}
+
+// Status is what a member knows of its group.
+type Status struct {
+	Member uint64 `json:"member"`
+	// Leader is 0 while none is known.
+	Leader uint64 `json:"leader"`
+	Term   uint64 `json:"term"`
+	// Reign is 0 while this member does not lead.
+	Reign uint64 `json:"reign"`
+	// Agreed is the index of raft up to which the members agree, Applied the one up to which this
+	// member has handed on everything, Last that of its newest entry.
+	Agreed  uint64 `json:"agreed"`
+	Applied uint64 `json:"applied"`
+	Last    uint64 `json:"last"`
+	// Position is that of the newest entry of the journal. LogBytes is the size of raft's entries.
+	Position uint64 `json:"position"`
+	LogBytes int64  `json:"log_bytes"`
+	// Matches are, on the leader, the indexes that the members have.
+	Matches map[uint64]uint64 `json:"matches,omitempty"`
+}
+
+// Status returns what is known now.
+func (n *Node) Status() Status {
+	basic := n.raw.BasicStatus()
+	s := Status{
+		Member: n.config.Member, Leader: basic.Lead, Term: basic.GetTerm(), Reign: uint64(n.reign),
+		Agreed: basic.GetCommit(), Applied: n.applied, Last: n.log.last(),
+		Position: n.config.Position, LogBytes: n.log.Bytes(),
+	}
+	if basic.RaftState == raft.StateLeader {
+		s.Matches = map[uint64]uint64{}
+		n.raw.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
+			s.Matches[id] = p.Match
+		})
+	}
+	return s
+}
 
 // Position is that of the newest entry that was applied.
 func (n *Node) Position() uint64 { return n.gate.Position }
@@ -147,11 +311,20 @@ func (n *Node) Work(send func(*raftpb.Message)) error {
 	if n.failed != nil {
 		return n.failed
 	}
-	if err := n.work(send); err != nil {
-		n.failed = fmt.Errorf("%w: %w", journal.ErrLatched, err)
-		n.yield(n.failed)
+	err := n.work(send)
+	if err == nil && n.quiet >= sealTicks {
+		err = n.log.Seal()
+	}
+	if err != nil {
+		n.fail(err)
 	}
 	return n.failed
+}
+
+// fail ends this member's part.
+func (n *Node) fail(err error) {
+	n.failed = fmt.Errorf("%w: %w", journal.ErrLatched, err)
+	n.yield(n.failed)
 }
 
 func (n *Node) work(send func(*raftpb.Message)) error {
@@ -162,6 +335,11 @@ func (n *Node) work(send func(*raftpb.Message)) error {
 		}
 		if state := n.raw.BasicStatus().RaftState; state != raft.StateLeader {
 			n.yield(journal.ErrOutcomeUnknown)
+		}
+		for _, read := range ready.ReadStates {
+			if len(read.RequestCtx) == 8 && n.config.Confirmed != nil {
+				n.config.Confirmed(binary.BigEndian.Uint64(read.RequestCtx), read.Index)
+			}
 		}
 		for _, m := range ready.Messages {
 			send(m)
@@ -183,6 +361,7 @@ func (n *Node) persist(ready *raft.Ready) error {
 		n.log.Agree(ready.HardState)
 		return nil
 	}
+	n.quiet = 0
 	if raft.IsEmptySnap(ready.Snapshot) {
 		return n.log.Append(ready.HardState, nil, ready.Entries)
 	}
@@ -208,6 +387,9 @@ func (n *Node) propose() {
 	status := n.raw.BasicStatus()
 	if status.RaftState != raft.StateLeader {
 		return
+	}
+	if n.reign == 0 && n.unfenced {
+		n.lead(journal.Reign(status.GetTerm()))
 	}
 	if n.reign == 0 {
 		// Raft may refuse it for now. Then it is asked again.
@@ -278,14 +460,20 @@ func (n *Node) command(e *raftpb.Entry) error {
 	status := n.raw.BasicStatus()
 	if member == n.config.Member && status.RaftState == raft.StateLeader &&
 		status.GetTerm() == e.GetTerm() {
-		n.reign = n.gate.Reign
-		n.config.Machine.Lead(n.reign)
+		n.lead(n.gate.Reign)
 	}
 	return nil
 }
 
+func (n *Node) lead(reign journal.Reign) {
+	n.reign = reign
+	n.config.Machine.Lead(reign)
+}
+
 func (n *Node) applyBatch(b *batch) error {
-	if !n.gate.Admit(b.reign, b.first, uint64(len(b.payloads))) {
+	if n.unfenced {
+		n.gate.Position = b.first + uint64(len(b.payloads)) - 1
+	} else if !n.gate.Admit(b.reign, b.first, uint64(len(b.payloads))) {
 		return nil
 	}
 	if n.reign != 0 {
@@ -348,8 +536,7 @@ func (n *Node) Compact(position uint64, descriptor []byte) error {
 		Data: s.encode(),
 	})
 	if err != nil {
-		n.failed = fmt.Errorf("%w: %w", journal.ErrLatched, err)
-		n.yield(n.failed)
+		n.fail(err)
 		return n.failed
 	}
 	n.marks = append([]journal.Gate(nil), n.marks[keep:]...)

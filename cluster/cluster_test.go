@@ -1,0 +1,458 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+	"go.uber.org/goleak"
+
+	"pws/journal"
+	"pws/journal/replica"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestParseMembers(t *testing.T) {
+	members, err := ParseMembers("2=b:20; 1=a:10;3=[::1]:30")
+	if err != nil || fmt.Sprint(members) != "[{1 a:10} {2 b:20} {3 [::1]:30}]" {
+		t.Errorf("%v, %v", members, err)
+	}
+	for _, text := range []string{
+		"", "1=a:1", "1=a:1;2=b:2", "0=a:1;2=b:2;3=c:3", "1=a:1;1=b:2;3=c:3", "1=a:1;2=a:1;3=c:3",
+		"1=a;2=b:2;3=c:3", "1=a:0;2=b:2;3=c:3", "1=:1;2=b:2;3=c:3", "x=a:1;2=b:2;3=c:3",
+		"1=a:1;2=b:2;3=c:3;4=d:4",
+	} {
+		if _, err := ParseMembers(text); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+}
+
+// fixture has the networks of three members on ports of the system.
+type fixture struct {
+	t          *testing.T
+	members    []Member
+	identities []*Identity
+	networks   []*Network
+}
+
+func newFixture(t *testing.T, plain bool) *fixture {
+	t.Helper()
+	f := &fixture{t: t}
+	dir := filepath.Join(t.TempDir(), "certificates")
+	if err := MakeAuthority(dir, []uint64{1, 2, 3}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	var listeners []net.Listener
+	for number := uint64(1); number <= 3; number++ {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		listeners = append(listeners, ln)
+		f.members = append(f.members, Member{number, ln.Addr().String()})
+		one, err := LoadIdentity(filepath.Join(dir, fmt.Sprint("member-", number)), number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plain {
+			one = Plain(one.Secret)
+		}
+		f.identities = append(f.identities, one)
+	}
+	for at, m := range f.members {
+		n, err := Listen(Config{
+			Member: m.Number, Members: f.members, Identity: f.identities[at],
+			Log: slog.New(slog.DiscardHandler), ln: listeners[at],
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.networks = append(f.networks, n)
+	}
+	t.Cleanup(func() {
+		for _, n := range f.networks {
+			if err := n.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return f
+}
+
+// inbox is a member that keeps what it gets.
+type inbox struct {
+	got chan *raftpb.Message
+}
+
+// Deliver implements Local.
+func (i *inbox) Deliver(m *raftpb.Message) { i.got <- m }
+
+// Entries implements Local.
+func (i *inbox) Entries(from uint64) ([][]byte, error) {
+	switch from {
+	case 1:
+		return nil, journal.ErrOutOfRange
+	case 2:
+		return nil, errors.New("it is broken")
+	}
+	return [][]byte{[]byte("one"), []byte("other")}, nil
+}
+
+// Status implements Local.
+func (i *inbox) Status() replica.Status { return replica.Status{Member: 2, Leader: 3} }
+
+func message(from, to uint64, data []byte) *raftpb.Message {
+	return &raftpb.Message{
+		Type: raftpb.MsgApp.Enum(), From: &from, To: &to, Term: new(uint64(7)),
+		Entries: []*raftpb.Entry{{Index: new(uint64(1)), Term: new(uint64(7)), Data: data}},
+	}
+}
+
+func TestNetwork(t *testing.T) {
+	for _, plain := range []bool{false, true} {
+		t.Run(fmt.Sprintf("plain=%v", plain), func(t *testing.T) {
+			f := newFixture(t, plain)
+			boxes := make([]*inbox, 3)
+			for at, n := range f.networks {
+				boxes[at] = &inbox{make(chan *raftpb.Message, 100)}
+				n.Serve(boxes[at])
+			}
+			large := bytes.Repeat([]byte("x"), 5<<20)
+			// What is sent BEFORE there is a connection may be lost.
+			got := f.until(boxes[1], func() { f.networks[0].Send(message(1, 2, nil)) })
+			if got.GetFrom() != 1 || got.GetTerm() != 7 {
+				t.Errorf("%v", got)
+			}
+			f.networks[0].Send(message(1, 2, large))
+			for len(got.GetEntries()[0].GetData()) == 0 {
+				got = <-boxes[1].got
+			}
+			if !bytes.Equal(got.GetEntries()[0].GetData(), large) {
+				t.Error("a large message has changed")
+			}
+			ctx := t.Context()
+			entries, err := f.networks[2].Pull(ctx, 2, 3)
+			if err != nil || len(entries) != 2 || string(entries[1]) != "other" {
+				t.Errorf("%q, %v", entries, err)
+			}
+			if _, err := f.networks[2].Pull(ctx, 2, 1); !errors.Is(err, journal.ErrOutOfRange) {
+				t.Errorf("entries that were cut off: %v", err)
+			}
+			if _, err := f.networks[2].Pull(ctx, 2, 2); err == nil {
+				t.Error("a refusal is no error")
+			}
+			if s, err := f.networks[0].Status(ctx, 2); err != nil || s.Leader != 3 {
+				t.Errorf("%+v, %v", s, err)
+			}
+		})
+	}
+}
+
+// until repeats an action until a message arrives.
+func (f *fixture) until(box *inbox, action func()) *raftpb.Message {
+	within := time.After(20 * time.Second)
+	for {
+		action()
+		select {
+		case m := <-box.got:
+			return m
+		case <-time.After(20 * time.Millisecond):
+		case <-within:
+			f.t.Fatal("no message in time")
+		}
+	}
+}
+
+// TestStrangers connects as those do who are not members, or not the one that they say.
+func TestStrangers(t *testing.T) {
+	f, other := newFixture(t, false), newFixture(t, false)
+	box := &inbox{make(chan *raftpb.Message, 100)}
+	f.networks[0].Serve(box)
+	group := f.networks[1].group
+	hello := func(kind byte, member uint64, group [groupBytes]byte) []byte {
+		return (&greeting{kind: kind, member: member, group: group}).encode()
+	}
+	good := hello(forMessages, 2, group)
+	frame := func(kind byte, body []byte) []byte { return appendFrame(nil, kind, body) }
+	as2, as2Other := f.identities[1].dialing(1), other.identities[1].dialing(1)
+	for what, one := range map[string]struct {
+		by   *tls.Config
+		text []byte
+	}{
+		"plain":              {nil, good},
+		"another authority":  {as2Other, good},
+		"no certificate":     {&tls.Config{RootCAs: as2.RootCAs, ServerName: as2.ServerName}, good},
+		"another group":      {as2, hello(forMessages, 2, other.networks[1].group)},
+		"another member":     {as2, hello(forMessages, 3, group)},
+		"the member itself":  {as2, hello(forMessages, 1, group)},
+		"unknown kind":       {as2, hello('x', 2, group)},
+		"no greeting":        {as2, bytes.Repeat([]byte{1}, greetingBytes)},
+		"message of another": {as2, append(good, frame(frameMessage, encoded(t, message(3, 1, nil)))...)},
+		"message to another": {as2, append(good, frame(frameMessage, encoded(t, message(2, 3, nil)))...)},
+		"broken message":     {as2, append(good, frame(frameMessage, []byte{0xff, 1})...)},
+		"large frame":        {as2, append(good, 0xff, 0xff, 0xff, 0xff, frameMessage)},
+		"call among messages": {as2, append(hello(forMessages, 2, group),
+			frame(framePull, []byte{1})...)},
+		"message as a call": {as2, append(hello(forCall, 2, group), frame(frameMessage, nil)...)},
+	} {
+		var conn net.Conn
+		conn, err := net.Dial("tcp", f.members[0].Address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw := conn
+		if one.by != nil {
+			conn = tls.Client(conn, one.by)
+		}
+		_ = raw.SetDeadline(time.Now().Add(20 * time.Second))
+		_, _ = conn.Write(one.text)
+		// It is closed, and nothing is answered.
+		answer, err := io.ReadAll(conn)
+		if len(answer) > 0 && one.by != nil || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %q, %v", what, answer, err)
+		}
+		_ = raw.Close()
+	}
+	if len(box.got) > 0 {
+		t.Errorf("%v is delivered", <-box.got)
+	}
+}
+
+func encoded(t *testing.T, m *raftpb.Message) []byte {
+	t.Helper()
+	body, err := marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+// TestQueueIsBounded sends to a member that is not there.
+func TestQueueIsBounded(t *testing.T) {
+	f := newFixture(t, true)
+	p := f.networks[0].peers[2]
+	for range 3 * queueMax {
+		f.networks[0].Send(message(1, 2, nil))
+	}
+	if len(p.mu.queue) != queueMax || p.mu.lost != 2*queueMax {
+		t.Errorf("%d wait, %d are lost", len(p.mu.queue), p.mu.lost)
+	}
+	p.take()
+	data := make([]byte, queueBytesMax/3)
+	for range 10 {
+		f.networks[0].Send(message(1, 2, data))
+	}
+	if len(p.mu.queue) != 2 {
+		t.Errorf("%d large ones wait", len(p.mu.queue))
+	}
+}
+
+func TestPlainIsForLoopback(t *testing.T) {
+	members := []Member{{1, "127.0.0.1:1"}, {2, "192.0.2.1:1"}, {3, "127.0.0.1:3"}}
+	if _, err := Listen(Config{Member: 1, Members: members, Identity: Plain(nil)}); err == nil {
+		t.Error("a plain connection to another machine")
+	}
+}
+
+func TestAuthority(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "c")
+	if err := MakeAuthority(dir, []uint64{1, 2, 3}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if err := MakeAuthority(dir, []uint64{1, 2, 3}, time.Now()); err == nil {
+		t.Error("keys are overwritten")
+	}
+	if _, err := LoadIdentity(filepath.Join(dir, "member-2"), 1); err == nil {
+		t.Error("the certificate of another member is taken")
+	}
+}
+
+// TestWeb passes requests on.
+func TestWeb(t *testing.T) {
+	f := newFixture(t, false)
+	f.networks[0].Serve(&inbox{})
+	var served sync.WaitGroup
+	served.Go(func() {
+		conn, err := f.networks[0].Web().Accept()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if ip := conn.RemoteAddr().(*net.TCPAddr).IP.String(); ip != "100::1" {
+			t.Errorf("it comes from %s", ip)
+		}
+		_, err = io.CopyN(conn, conn, 4)
+		if err := errors.Join(err, conn.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	conn, err := f.networks[1].DialWeb(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = conn.Write([]byte("ping"))
+	answer := make([]byte, 4)
+	if err == nil {
+		_, err = io.ReadFull(conn, answer)
+	}
+	if err != nil || string(answer) != "ping" {
+		t.Errorf("%q, %v", answer, err)
+	}
+	_ = conn.Close()
+	served.Wait()
+}
+
+// counting is the machine of a member.
+type counting struct {
+	mu     sync.Mutex
+	sum    uint64
+	last   uint64
+	leads  chan journal.Reign
+	yields int
+}
+
+// Follow implements journal.Machine.
+func (c *counting) Follow(pos uint64, payload []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if pos != c.last+1 {
+		return fmt.Errorf("%d AFTER %d", pos, c.last)
+	}
+	c.last, c.sum = pos, c.sum+binary.LittleEndian.Uint64(payload)
+	return nil
+}
+
+// Lead implements journal.Machine.
+func (c *counting) Lead(reign journal.Reign) { c.leads <- reign }
+
+// Yield implements journal.Machine.
+func (c *counting) Yield() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.yields++
+}
+
+// appended is an entry on its way.
+type appended struct {
+	c       *counting
+	payload []byte
+	done    chan error
+}
+
+// Committed implements journal.Committed.
+func (a *appended) Committed(pos uint64, err error) {
+	if err == nil {
+		err = a.c.Follow(pos, a.payload)
+	}
+	a.done <- err
+}
+
+// TestJournalsOverNetwork has three journals agree over TLS.
+func TestJournalsOverNetwork(t *testing.T) {
+	f := newFixture(t, false)
+	leads := make(chan journal.Reign, 10)
+	var journals []*replica.Journal
+	var machines []*counting
+	for at, n := range f.networks {
+		dir := t.TempDir()
+		if err := replica.Begin(filepath.Join(dir, "raft"), []uint64{1, 2, 3}, 0); err != nil {
+			t.Fatal(err)
+		}
+		j, _, err := replica.OpenJournal(
+			journal.Options{Dir: filepath.Join(dir, "log"), ReserveBytes: -1},
+			replica.Options{Member: f.members[at].Number, Dir: filepath.Join(dir, "raft"), Transport: n})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &counting{leads: leads}
+		n.Serve(j)
+		j.Start(m)
+		journals, machines = append(journals, j), append(machines, m)
+	}
+	defer func() {
+		for _, j := range journals {
+			if err := j.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	reign := <-leads
+	leader := 0
+	for at, j := range journals {
+		if j.Status().Reign == uint64(reign) {
+			leader = at
+		}
+	}
+	sum := uint64(0)
+	for value := range uint64(200) {
+		one := &appended{
+			machines[leader], binary.LittleEndian.AppendUint64(nil, value), make(chan error, 1),
+		}
+		err := journals[leader].Append(reign, journal.Entry{Payload: one.payload}, one)
+		if err == nil {
+			err = <-one.done
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += value
+	}
+	for at, j := range journals {
+		begun, err := j.BeginRead()
+		if err != nil {
+			t.Fatal(err)
+		}
+		machines[at].mu.Lock()
+		if machines[at].sum != sum {
+			t.Errorf("%d has %d, want %d", at+1, machines[at].sum, sum)
+		}
+		machines[at].mu.Unlock()
+		if err := j.EndRead(begun); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func FuzzFrames(f *testing.F) {
+	f.Add((&greeting{kind: forCall, member: 3}).encode())
+	f.Add(appendFrame(nil, frameEntries, encodeEntries([][]byte{[]byte("a"), []byte("bc")})))
+	one, err := marshal(message(1, 2, []byte("text")))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(appendFrame(nil, frameMessage, one))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if g, err := readGreeting(bytes.NewReader(data)); err == nil {
+			if !bytes.Equal(g.encode(), data[:greetingBytes]) {
+				t.Fatalf("%x comes back as %x", data, g.encode())
+			}
+		}
+		kind, body, err := readFrame(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		again := appendFrame(nil, kind, body)
+		if !bytes.Equal(again, data[:len(again)]) {
+			t.Fatalf("%x comes back as %x", data, again)
+		}
+		switch kind {
+		case frameMessage:
+			_, _ = decodeMessage(body)
+		case frameEntries:
+			_, _ = decodeEntries(body)
+		}
+	})
+}

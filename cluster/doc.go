@@ -1,0 +1,32 @@
+// Package cluster is the network between the members of a group: who they are, how they prove it,
+// and the frames that they send each other. A Network is the transport of package journal/replica.
+//
+// # Connections
+//
+// Members connect to each other by TLS 1.3, with certificates of a private authority on both sides
+// (MakeAuthority). The name in a certificate is that of a member, so an address may change. Without
+// certificates the connections are plain; this is for loopback addresses alone. A connection begins
+// with a greeting of the member that has opened it:
+//
+//	magic    4 bytes: "PWSC"
+//	version  1 byte: 1
+//	kind     1 byte: messages, call or web
+//	member   8 bytes, little-endian: the number of the member
+//	group    16 bytes: the same for all members
+//
+// On a connection for messages, frames of raft's messages follow in one direction. One for a call
+// has one frame in each direction. One for the web is a connection of HTTP, for requests that a
+// member passes on.
+//
+// # Frames
+//
+//	length   4 bytes, little-endian: that of kind and body
+//	kind     1 byte
+//	body
+//
+// # Bounds
+//
+// Messages wait in a queue for each member, bounded in number and bytes; raft repeats what is lost.
+// Greetings, writes, reads and calls have deadlines. The length of a frame is bounded, and memory
+// is taken as its bytes arrive. A member has a bounded number of connections.
+package cluster

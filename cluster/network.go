@@ -1,0 +1,484 @@
+package cluster
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	"pws/journal"
+	"pws/journal/replica"
+)
+
+// Local is the member of this process, as others see it.
+type Local interface {
+	// Deliver takes a message of another member, and does not wait.
+	Deliver(m *raftpb.Message)
+	// Entries returns entries of the journal from a position on.
+	Entries(from uint64) ([][]byte, error)
+	// Status is what the member knows of its group.
+	Status() replica.Status
+}
+
+var _ Local = (*replica.Journal)(nil)
+
+// Config is how a Network runs.
+type Config struct {
+	// Member is the number of this member, Members are all.
+	Member   uint64
+	Members  []Member
+	Identity *Identity
+	Log      *slog.Logger
+
+	// ln, for tests, is a listener instead of one of the member's address.
+	ln net.Listener
+}
+
+const (
+	// greetTime bounds the beginning of a connection, writeTime the writing of a frame, callTime a
+	// call, its answer included, and idleTime the time without any frame.
+	greetTime = 5 * time.Second
+	writeTime = 10 * time.Second
+	callTime  = 15 * time.Second
+	idleTime  = 15 * time.Second
+	// redialTime is the time between two attempts to reach a member.
+	redialTime = 200 * time.Millisecond
+	// connectionsMax bounds the connections that are taken at one time, and those of one member.
+	connectionsMax       = 1024
+	connectionsMemberMax = 512
+)
+
+// Network connects a member to the others.
+type Network struct {
+	config  Config
+	group   [groupBytes]byte
+	ln      net.Listener
+	peers   map[uint64]*peer
+	address map[uint64]string
+	web     *webListener
+	alive   context.Context
+	kill    context.CancelFunc
+	running sync.WaitGroup
+
+	mu struct {
+		sync.Mutex
+		// local is nil until Serve.
+		local Local
+		open  map[net.Conn]uint64
+		count map[uint64]int
+	}
+}
+
+var _ replica.Transport = (*Network)(nil)
+
+// Listen makes the network of a member, and takes the member's address. Nothing is answered until
+// Serve. Errors: plain connections to other machines, and those of the address.
+func Listen(config Config) (*Network, error) {
+	n := &Network{
+		config: config, peers: map[uint64]*peer{}, address: map[uint64]string{},
+	}
+	sum := sha256.Sum256(append([]byte("pws group "), config.Identity.Secret...))
+	copy(n.group[:], sum[:])
+	n.mu.open, n.mu.count = map[net.Conn]uint64{}, map[uint64]int{}
+	for _, m := range config.Members {
+		if config.Identity.certificate == nil && !onLoopback(m.Address) {
+			return nil, fmt.Errorf("%s is not on this machine: connections without certificates are "+
+				"for loopback addresses alone", m.Address)
+		}
+		n.address[m.Number] = m.Address
+	}
+	at, ok := n.address[config.Member]
+	if !ok {
+		return nil, fmt.Errorf("member %d is not in the list of members", config.Member)
+	}
+	var err error
+	if n.ln = config.ln; n.ln == nil {
+		if n.ln, err = net.Listen("tcp", at); err != nil {
+			return nil, err
+		}
+	}
+	n.web = &webListener{address: n.ln.Addr(), conns: make(chan net.Conn), closed: make(chan struct{})}
+	n.alive, n.kill = context.WithCancel(context.Background())
+	for _, m := range config.Members {
+		if m.Number != config.Member {
+			n.peers[m.Number] = newPeer(n, m.Number)
+		}
+	}
+	return n, nil
+}
+
+// Serve begins to answer for a member, and to send its messages.
+func (n *Network) Serve(local Local) {
+	n.mu.Lock()
+	n.mu.local = local
+	n.mu.Unlock()
+	n.running.Go(n.accept)
+	for _, p := range n.peers {
+		n.running.Go(p.run)
+	}
+}
+
+// Close ends all connections.
+func (n *Network) Close() error {
+	n.kill()
+	err := errors.Join(n.ln.Close(), n.web.Close())
+	n.mu.Lock()
+	for conn := range n.mu.open {
+		_ = conn.Close()
+	}
+	n.mu.Unlock()
+	n.running.Wait()
+	return err
+}
+
+// Send implements replica.Transport.
+func (n *Network) Send(m *raftpb.Message) {
+	if p := n.peers[m.GetTo()]; p != nil {
+		p.put(m)
+	}
+}
+
+// Pull implements replica.Transport.
+func (n *Network) Pull(ctx context.Context, member, from uint64) ([][]byte, error) {
+	kind, body, err := n.call(ctx, member, framePull, binary.AppendUvarint(nil, from))
+	if err != nil {
+		return nil, err
+	}
+	if kind != frameEntries {
+		return nil, fmt.Errorf("%w: frame %d answers a pull", errProtocol, kind)
+	}
+	return decodeEntries(body)
+}
+
+// Status asks a member what it knows of the group.
+func (n *Network) Status(ctx context.Context, member uint64) (s replica.Status, err error) {
+	_, body, err := n.call(ctx, member, frameStatus, nil)
+	if err == nil {
+		err = json.Unmarshal(body, &s)
+	}
+	return s, err
+}
+
+// call opens a connection for one question and its answer.
+func (n *Network) call(
+	ctx context.Context, member uint64, kind byte, body []byte,
+) (byte, []byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	conn, err := n.dial(ctx, member, forCall)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	if _, err := conn.Write(appendFrame(nil, kind, body)); err != nil {
+		return 0, nil, err
+	}
+	kind, body, err = readFrame(conn)
+	switch {
+	case err == nil && kind == frameCut:
+		err = fmt.Errorf("member %d: %w", member, journal.ErrOutOfRange)
+	case err == nil && kind == frameRefusal:
+		err = fmt.Errorf("member %d: %s", member, body)
+	}
+	return kind, body, err
+}
+
+// dial opens a connection to a member and sends the greeting.
+func (n *Network) dial(ctx context.Context, member uint64, kind byte) (net.Conn, error) {
+	address, ok := n.address[member]
+	if !ok {
+		return nil, fmt.Errorf("member %d is not in the list of members", member)
+	}
+	ctx, cancel := context.WithTimeout(ctx, greetTime)
+	defer cancel()
+	var conn net.Conn
+	var err error
+	if config := n.config.Identity.dialing(member); config != nil {
+		conn, err = (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", address)
+	} else {
+		conn, err = (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	}
+	if err != nil {
+		return nil, err
+	}
+	hello := greeting{kind: kind, member: n.config.Member, group: n.group}
+	_ = conn.SetWriteDeadline(time.Now().Add(greetTime))
+	if _, err := conn.Write(hello.encode()); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, conn.SetWriteDeadline(time.Time{})
+}
+
+// accept takes connections until Close.
+func (n *Network) accept() {
+	for {
+		raw, err := n.ln.Accept()
+		if n.alive.Err() != nil {
+			if err == nil {
+				_ = raw.Close()
+			}
+			return
+		}
+		if err != nil {
+			// The descriptors of the process are used up, perhaps.
+			n.pause(redialTime)
+			continue
+		}
+		if !n.enter(raw) {
+			_ = raw.Close()
+			continue
+		}
+		n.running.Go(func() {
+			defer n.leave(raw)
+			if err := n.serve(raw); err != nil && n.alive.Err() == nil {
+				n.config.Log.Debug("connection of a member ends", "from", raw.RemoteAddr(), "error", err)
+			}
+		})
+	}
+}
+
+func (n *Network) pause(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-n.alive.Done():
+	case <-timer.C:
+	}
+}
+
+// enter counts a connection, unless there are too many.
+func (n *Network) enter(raw net.Conn) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.mu.open) >= connectionsMax || n.alive.Err() != nil {
+		return false
+	}
+	n.mu.open[raw] = 0
+	return true
+}
+
+// known counts a connection of a member, unless it has too many.
+func (n *Network) known(raw net.Conn, member uint64) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.mu.count[member] >= connectionsMemberMax {
+		return false
+	}
+	n.mu.open[raw] = member
+	n.mu.count[member]++
+	return true
+}
+
+func (n *Network) leave(raw net.Conn) {
+	_ = raw.Close()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if member := n.mu.open[raw]; member != 0 {
+		n.mu.count[member]--
+	}
+	delete(n.mu.open, raw)
+}
+
+// serve answers a connection until it ends.
+func (n *Network) serve(raw net.Conn) error {
+	deadline := time.Now().Add(greetTime)
+	if err := raw.SetDeadline(deadline); err != nil {
+		return err
+	}
+	conn, proves := raw, func(uint64) bool { return true }
+	if config := n.config.Identity.accepting(); config != nil {
+		secured := tls.Server(raw, config)
+		if err := secured.HandshakeContext(n.alive); err != nil {
+			return err
+		}
+		conn = secured
+		proves = func(member uint64) bool {
+			names := secured.ConnectionState().PeerCertificates[0].DNSNames
+			return len(names) == 1 && names[0] == nameOf(member)
+		}
+	}
+	hello, err := readGreeting(conn)
+	switch {
+	case err != nil:
+		return err
+	case hello.group != n.group:
+		return fmt.Errorf("%w: it belongs to another group", errProtocol)
+	case n.peers[hello.member] == nil, !proves(hello.member):
+		return fmt.Errorf("%w: it says that it is member %d", errProtocol, hello.member)
+	case !n.known(raw, hello.member):
+		return fmt.Errorf("member %d has too many connections", hello.member)
+	}
+	switch hello.kind {
+	case forMessages:
+		return n.receive(conn, hello.member)
+	case forCall:
+		return n.answer(conn)
+	case forWeb:
+		return n.web.give(n.alive, conn)
+	}
+	return fmt.Errorf("%w: a connection of kind %d", errProtocol, hello.kind)
+}
+
+// receive takes the messages of a member.
+func (n *Network) receive(conn net.Conn, member uint64) error {
+	for {
+		if err := conn.SetDeadline(time.Now().Add(idleTime)); err != nil {
+			return err
+		}
+		kind, body, err := readFrame(conn)
+		switch {
+		case err != nil:
+			return err
+		case kind == frameIdle:
+			continue
+		case kind != frameMessage:
+			return fmt.Errorf("%w: frame %d among messages", errProtocol, kind)
+		}
+		m, err := decodeMessage(body)
+		if err != nil {
+			return err
+		}
+		if m.GetFrom() != member || m.GetTo() != n.config.Member {
+			return fmt.Errorf("%w: a message of %d to %d", errProtocol, m.GetFrom(), m.GetTo())
+		}
+		n.local().Deliver(m)
+	}
+}
+
+func decodeMessage(body []byte) (*raftpb.Message, error) {
+	m := new(raftpb.Message)
+	if err := proto.Unmarshal(body, m); err != nil {
+		return nil, fmt.Errorf("%w: %w", errProtocol, err)
+	}
+	for _, e := range m.GetEntries() {
+		if e == nil {
+			return nil, fmt.Errorf("%w: no entry", errProtocol)
+		}
+	}
+	return m, nil
+}
+
+func (n *Network) local() Local {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.mu.local
+}
+
+// answer answers one call.
+func (n *Network) answer(conn net.Conn) error {
+	if err := conn.SetDeadline(time.Now().Add(callTime)); err != nil {
+		return err
+	}
+	kind, body, err := readFrame(conn)
+	if err != nil {
+		return err
+	}
+	switch kind {
+	case framePull:
+		from, used := binary.Uvarint(body)
+		if used != len(body) {
+			return fmt.Errorf("%w: a pull of %x", errProtocol, body)
+		}
+		var entries [][]byte
+		entries, err = n.local().Entries(from)
+		kind, body = frameEntries, encodeEntries(entries)
+	case frameStatus:
+		body, err = json.Marshal(n.local().Status())
+	default:
+		return fmt.Errorf("%w: frame %d is no question", errProtocol, kind)
+	}
+	if errors.Is(err, journal.ErrOutOfRange) {
+		kind, body = frameCut, nil
+	} else if err != nil {
+		kind, body = frameRefusal, []byte(err.Error())
+	}
+	_, err = conn.Write(appendFrame(nil, kind, body))
+	return err
+}
+
+// webListener gives connections of HTTP, which members have passed on, to a server.
+type webListener struct {
+	address net.Addr
+	conns   chan net.Conn
+	closed  chan struct{}
+	once    sync.Once
+}
+
+// Web is a listener for the requests that other members pass on.
+func (n *Network) Web() net.Listener { return n.web }
+
+// DialWeb opens a connection for requests that another member answers.
+func (n *Network) DialWeb(ctx context.Context, member uint64) (net.Conn, error) {
+	return n.dial(ctx, member, forWeb)
+}
+
+// give waits until a connection is served and closed.
+func (l *webListener) give(ctx context.Context, conn net.Conn) error {
+	if err := conn.SetDeadline(time.Time{}); err != nil {
+		return err
+	}
+	ended := make(chan struct{})
+	one := &webConn{Conn: conn, ended: ended}
+	select {
+	case l.conns <- one:
+	case <-l.closed:
+		return io.EOF
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// Accept implements net.Listener.
+func (l *webListener) Accept() (net.Conn, error) {
+	select {
+	case conn := <-l.conns:
+		return conn, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (l *webListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+// Addr implements net.Listener.
+func (l *webListener) Addr() net.Addr { return l.address }
+
+// Passed is where connections of members seem to come from: addresses that are routed nowhere, so
+// that nobody else has them.
+const Passed = "100::/64"
+
+type webConn struct {
+	net.Conn
+	ended chan struct{}
+	once  sync.Once
+}
+
+// RemoteAddr implements net.Conn.
+func (c *webConn) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.ParseIP("100::1"), Port: 1} }
+
+// Close implements net.Conn.
+func (c *webConn) Close() error {
+	c.once.Do(func() { close(c.ended) })
+	return c.Conn.Close()
+}

@@ -1,0 +1,145 @@
+package cluster
+
+import (
+	"net"
+	"sync"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+)
+
+const (
+	// queueMax and queueBytesMax bound the messages that wait for a member.
+	queueMax      = 1024
+	queueBytesMax = 64 << 20
+	// writeBytes is about how much is written at a time.
+	writeBytes = 256 << 10
+	// idleEvery is AFTER how long without messages a frame shows that the connection is alive.
+	idleEvery = 3 * time.Second
+)
+
+// peer sends messages to another member.
+type peer struct {
+	network *Network
+	member  uint64
+	wake    chan struct{}
+	mu      struct {
+		sync.Mutex
+		queue []*raftpb.Message
+		bytes int64
+		// lost counts the messages for which there was no room, or no connection.
+		lost uint64
+	}
+}
+
+func newPeer(n *Network, member uint64) *peer {
+	return &peer{network: n, member: member, wake: make(chan struct{}, 1)}
+}
+
+// put queues a message. One for which there is no room is lost.
+func (p *peer) put(m *raftpb.Message) {
+	size := int64(proto.Size(m))
+	p.mu.Lock()
+	if len(p.mu.queue) >= queueMax || p.mu.bytes > 0 && p.mu.bytes+size > queueBytesMax {
+		p.mu.lost++
+		p.mu.Unlock()
+		return
+	}
+	p.mu.queue = append(p.mu.queue, m)
+	p.mu.bytes += size
+	p.mu.Unlock()
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take returns all messages that wait.
+func (p *peer) take() []*raftpb.Message {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := p.mu.queue
+	p.mu.queue, p.mu.bytes = nil, 0
+	return all
+}
+
+// run keeps a connection to the member and sends what waits. What was queued without a connection
+// is old by then, and lost.
+func (p *peer) run() {
+	alive := p.network.alive
+	said := ""
+	for alive.Err() == nil {
+		conn, err := p.network.dial(alive, p.member, forMessages)
+		if err == nil {
+			p.network.config.Log.Info("connected to a member", "member", p.member)
+			said = ""
+			err = p.send(conn)
+			_ = conn.Close()
+		}
+		if alive.Err() != nil {
+			return
+		}
+		if text := err.Error(); text != said {
+			p.network.config.Log.Warn("no connection to a member", "member", p.member, "error", err)
+			said = text
+		}
+		p.network.pause(redialTime)
+		dropped := p.take()
+		p.mu.Lock()
+		p.mu.lost += uint64(len(dropped))
+		p.mu.Unlock()
+	}
+}
+
+// send sends messages until the connection ends.
+func (p *peer) send(conn net.Conn) error {
+	idle := time.NewTicker(idleEvery)
+	defer idle.Stop()
+	var buffer []byte
+	for {
+		kind := frameIdle
+		select {
+		case <-p.network.alive.Done():
+			return p.network.alive.Err()
+		case <-p.wake:
+			kind = frameMessage
+		case <-idle.C:
+		}
+		buffer = buffer[:0]
+		if kind == frameIdle {
+			buffer = appendFrame(buffer, frameIdle, nil)
+		}
+		for _, m := range p.take() {
+			body, err := marshal(m)
+			if err != nil {
+				return err
+			}
+			if buffer = appendFrame(buffer, frameMessage, body); len(buffer) >= writeBytes {
+				if err := p.write(conn, buffer); err != nil {
+					return err
+				}
+				buffer = buffer[:0]
+			}
+		}
+		if err := p.write(conn, buffer); err != nil {
+			return err
+		}
+		if cap(buffer) > 4*writeBytes {
+			buffer = nil
+		}
+	}
+}
+
+func marshal(m *raftpb.Message) ([]byte, error) { return proto.Marshal(m) }
+
+func (p *peer) write(conn net.Conn, data []byte) error {
+	if len(data) == 0 {
+		return nil
+	}
+	if err := conn.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
+		return err
+	}
+	_, err := conn.Write(data)
+	return err
+}

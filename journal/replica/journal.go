@@ -1,0 +1,384 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"pws/journal"
+	"pws/wal"
+)
+
+// Transport carries messages between the members of a group.
+type Transport interface {
+	// Send gives a message to the network, which may lose it. It does not wait.
+	Send(m *raftpb.Message)
+	// Pull returns entries of the journal of another member from a position on, in order: at least
+	// one, unless the member has none there. Errors: journal.ErrOutOfRange, and those of the network.
+	Pull(ctx context.Context, member, from uint64) ([][]byte, error)
+}
+
+// Options is how a Journal takes part in a group. Zero values mean the defaults that are named.
+type Options struct {
+	// Member is the number of this member.
+	Member uint64
+	// Dir is the directory of raft's log, which Begin has made.
+	Dir string
+	// Transport reaches the other members.
+	Transport Transport
+	// Tick is the time of a tick; 50 ms.
+	Tick time.Duration
+	// ElectionTicks without a leader begin an election; 10. All members have the same.
+	ElectionTicks int
+	// KeepBytes is how much of raft's log stays in memory for members that lag; 64 MiB.
+	KeepBytes int64
+	Log       *slog.Logger
+
+	// leaseFor, for tests, is how long a leader trusts in what most members have said.
+	leaseFor time.Duration
+}
+
+func (o *Options) complete() {
+	if o.Tick == 0 {
+		o.Tick = 50 * time.Millisecond
+	}
+	if o.ElectionTicks == 0 {
+		o.ElectionTicks = 10
+	}
+	if o.KeepBytes == 0 {
+		o.KeepBytes = 64 << 20
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.leaseFor == 0 {
+		// A member that has answered does not vote for ElectionTicks of its own. The first of them may
+		// be due at once, and the second, too, where it was late.
+		o.leaseFor = o.Tick * time.Duration(o.ElectionTicks-4)
+	}
+}
+
+const (
+	// entryBytesMax leaves room for what raft adds in a record of the wal, and for entries that come
+	// with it.
+	entryBytesMax = 40 << 20
+	// entryOverheadBytes is added to the length of each entry that waits.
+	entryOverheadBytes = 64
+	// inboxMessagesMax and inboxBytesMax bound the messages that wait; others are lost.
+	inboxMessagesMax = 512
+	inboxBytesMax    = 128 << 20
+	// pullBytesMax bounds what one Pull returns, unless it is one entry.
+	pullBytesMax = 8 << 20
+	// readWaitMax bounds how long a read waits for the group.
+	readWaitMax = time.Second
+)
+
+// Begin makes the log of a member of a group that begins, in a directory that has none. All members
+// begin with the same entries of the journal, up to a position.
+func Begin(dir string, voters []uint64, position uint64) error {
+	records, _, err := wal.Open(wal.Options{Dir: dir, ReserveBytes: -1})
+	if err != nil {
+		return err
+	}
+	_, err = Open(records)
+	if err == nil {
+		err = fmt.Errorf("replica: %s has the log of a member already", dir)
+	} else if errors.Is(err, ErrNoMember) {
+		_, err = Bootstrap(records, voters, First(position, nil))
+	}
+	return errors.Join(err, records.Close())
+}
+
+// Journal is a journal.Journal that a group holds together. What the members have agreed on is
+// appended to a log of entries, which is that of journal.Local: it is durable there BEFORE the
+// machine learns of it, so all that reads the log of one server reads this one.
+type Journal struct {
+	options Options
+	// entries is the log of what was agreed on, dir its directory, records that of raft.
+	entries *wal.Log
+	dir     string
+	records *wal.Log
+	node    *Node
+	machine journal.Machine
+	// queueBytesMax and floorBytes are those of journal.Options.
+	queueBytesMax, floorBytes int64
+	onFailure                 func(error)
+	failing                   sync.Once
+
+	wake       chan struct{}
+	calls      chan func()
+	inbox      chan *raftpb.Message
+	inboxBytes atomic.Int64
+	pulled     chan pulled
+	stop, done chan struct{}
+	// alive ends with the journal.
+	alive   context.Context
+	kill    context.CancelFunc
+	started atomic.Bool
+	rolled  atomic.Bool
+	// reign is that of this server, 0 while it does not lead. Until leased, since epoch, no other
+	// server leads.
+	reign  atomic.Uint64
+	epoch  time.Time
+	leased atomic.Int64
+
+	// What follows belongs to the goroutine of run. handed is the newest position that entries has
+	// taken, pulling says that entries are pulled.
+	handed  uint64
+	pulling bool
+	reads   rounds
+	ticks   int
+
+	mu struct {
+		sync.Mutex
+		// progress is signalled when reported has grown, or AFTER a failure.
+		progress sync.Cond
+		reported uint64
+		failed   error
+		closed   bool
+		queue    []*own
+		// queueBytes are those of entries that were not reported.
+		queueBytes int64
+		reads      []*read
+		status     Status
+	}
+}
+
+var _ journal.Journal = (*Journal)(nil)
+
+// OpenJournal opens a journal: the log of entries as journal.OpenLocal does, and raft's log. Errors
+// are those of Open and of package wal.
+func OpenJournal(o journal.Options, c Options) (*Journal, *journal.Recovery, error) {
+	c.complete()
+	j := &Journal{
+		options: c, dir: o.Dir, wake: make(chan struct{}, 1), calls: make(chan func()),
+		inbox: make(chan *raftpb.Message, inboxMessagesMax), pulled: make(chan pulled, 1),
+		stop: make(chan struct{}), done: make(chan struct{}), epoch: time.Now(),
+		queueBytesMax: o.QueueBytesMax, floorBytes: o.FloorBytes, onFailure: o.OnFailure,
+	}
+	j.alive, j.kill = context.WithCancel(context.Background())
+	j.mu.progress.L = &j.mu.Mutex
+	if j.queueBytesMax == 0 {
+		j.queueBytesMax = 64 << 20
+	}
+	o.OnFailure = j.latch
+	entries, found, err := wal.Open(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	j.entries, j.handed, j.mu.reported = entries, found.Last, found.Last
+	if err := j.openRaft(o); err != nil {
+		if j.records != nil {
+			err = errors.Join(err, j.records.Close())
+		}
+		return nil, nil, errors.Join(err, entries.Close())
+	}
+	return j, found, nil
+}
+
+func (j *Journal) openRaft(o journal.Options) error {
+	records, found, err := wal.Open(wal.Options{
+		Dir: j.options.Dir, ReserveBytes: o.ReserveBytes, FloorBytes: o.FloorBytes, Free: o.Free,
+		QueueBytesMax: math.MaxInt64,
+	})
+	if err != nil {
+		return err
+	}
+	j.records = records
+	l, err := Open(records)
+	if err != nil {
+		return fmt.Errorf("%s: %w", filepath.Base(j.options.Dir), err)
+	}
+	base, err := decodeState(l.base.GetData())
+	if err == nil && base.position > j.handed {
+		err = fmt.Errorf("%w: it begins AFTER entry %d of the journal, which ends with %d",
+			ErrInconsistent, base.position, j.handed)
+	}
+	if err != nil {
+		return err
+	}
+	// What this member has answered BEFORE it was started again, a leader still relies on.
+	listen := j.options.ElectionTicks
+	if found.TornBytes > 0 {
+		listen *= 4
+	}
+	j.node, err = NewNode(Config{
+		Member: j.options.Member, Log: l, Machine: replicated{j}, Position: j.handed,
+		ElectionTicks: j.options.ElectionTicks, HeartbeatTicks: 1, QueueBytesMax: math.MaxInt,
+		ListenTicks: listen, Confirmed: j.confirmed, Logger: logger{j.options.Log},
+	})
+	return err
+}
+
+// Replay implements journal.Journal.
+func (j *Journal) Replay(from uint64, fn func(pos uint64, payload []byte) error) error {
+	return j.entries.Replay(from, fn)
+}
+
+// Start implements journal.Journal.
+func (j *Journal) Start(m journal.Machine) {
+	j.machine = m
+	j.started.Store(true)
+	j.noteStatus()
+	go j.run()
+}
+
+// Append implements journal.Journal.
+func (j *Journal) Append(reign journal.Reign, e journal.Entry, c journal.Committed) error {
+	space, cost := j.entries.Space(), int64(len(e.Payload))+entryOverheadBytes
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	switch {
+	case j.mu.failed != nil:
+		return j.mu.failed
+	case j.mu.closed:
+		return journal.ErrClosed
+	case reign == 0 || uint64(reign) != j.reign.Load():
+		return journal.ErrNotLeading
+	case len(e.Payload) > entryBytesMax:
+		return journal.ErrTooLarge
+	case j.mu.queueBytes > 0 && j.mu.queueBytes+cost > j.queueBytesMax:
+		return journal.ErrBusy
+	case e.Reserved && space.FreeBytes-cost < j.floorBytes && space.KeptBytes > 0,
+		!e.Reserved && (!space.Writable || space.FreeBytes-j.mu.queueBytes-cost < space.KeptBytes):
+		return journal.ErrNoSpace
+	}
+	j.mu.queue = append(j.mu.queue, &own{j: j, reign: reign, payload: e.Payload, done: c})
+	j.mu.queueBytes += cost
+	j.awake()
+	return nil
+}
+
+func (j *Journal) awake() {
+	select {
+	case j.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Durable implements journal.Journal.
+func (j *Journal) Durable() uint64 { return j.entries.Durable() }
+
+// Read implements journal.Journal.
+func (j *Journal) Read(from uint64, fn func(pos uint64, payload []byte) error) error {
+	return wal.Read(j.dir, from, fn)
+}
+
+// CutBefore implements journal.Journal. AFTER Roll raft's log forgets the entries, too, also where
+// members lag.
+func (j *Journal) CutBefore(pos uint64) error {
+	if err := j.entries.CutBefore(pos); err != nil || !j.rolled.Swap(false) || pos == 0 {
+		return err
+	}
+	result, position := make(chan error, 1), min(pos-1, j.Durable())
+	select {
+	case j.calls <- func() { result <- j.node.Compact(position, nil) }:
+		return <-result
+	case <-j.done:
+		return journal.ErrClosed
+	}
+}
+
+// Roll implements journal.Journal.
+func (j *Journal) Roll() {
+	j.rolled.Store(true)
+	j.entries.Roll()
+	j.records.Roll()
+}
+
+// Healthy implements journal.Journal.
+func (j *Journal) Healthy() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.mu.failed
+}
+
+// Stats implements journal.Journal.
+func (j *Journal) Stats() journal.Stats {
+	s := j.entries.Stats()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	s.QueueBytes, s.QueueEntries = j.mu.queueBytes, len(j.mu.queue)
+	return s
+}
+
+// Space implements journal.Journal.
+func (j *Journal) Space() journal.Space { return j.entries.Space() }
+
+// Status is what the member knows of its group.
+func (j *Journal) Status() Status {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.mu.status
+}
+
+// Close implements journal.Journal.
+func (j *Journal) Close() error {
+	j.mu.Lock()
+	again := j.mu.closed
+	j.mu.closed = true
+	j.mu.Unlock()
+	if again {
+		return journal.ErrClosed
+	}
+	if j.started.Load() {
+		close(j.stop)
+		<-j.done
+	}
+	j.kill()
+	return errors.Join(j.entries.Close(), j.records.Close())
+}
+
+// errPulled ends the reading of entries for another member.
+var errPulled = errors.New("these are enough")
+
+// Entries returns entries from a position on, for another member that pulls them.
+func (j *Journal) Entries(from uint64) (all [][]byte, err error) {
+	durable, size := j.Durable(), 0
+	if from == 0 || from > durable {
+		return nil, nil
+	}
+	err = wal.Read(j.dir, from, func(pos uint64, payload []byte) error {
+		if pos > durable || size > 0 && size+len(payload) > pullBytesMax {
+			return errPulled
+		}
+		size += len(payload) + 1
+		all = append(all, append([]byte(nil), payload...))
+		return nil
+	})
+	if errors.Is(err, errPulled) {
+		err = nil
+	}
+	return all, err
+}
+
+// Deliver takes a message of another member. One for which there is no room is lost.
+func (j *Journal) Deliver(m *raftpb.Message) {
+	size := messageBytes(m)
+	if j.inboxBytes.Add(size) > inboxBytesMax {
+		j.inboxBytes.Add(-size)
+		return
+	}
+	select {
+	case j.inbox <- m:
+	default:
+		j.inboxBytes.Add(-size)
+	}
+}
+
+// messageBytes is about how much memory a message takes.
+func messageBytes(m *raftpb.Message) int64 {
+	size := int64(200 + len(m.GetSnapshot().GetData()))
+	for _, e := range m.GetEntries() {
+		size += int64(len(e.GetData())) + 80
+	}
+	return size
+}

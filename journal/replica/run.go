@@ -1,0 +1,361 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"pws/journal"
+)
+
+// stepBytesMax is how large the messages may be that become durable together.
+const stepBytesMax = 4 << 20
+
+// run is the goroutine that owns the node.
+func (j *Journal) run() {
+	defer close(j.done)
+	ticker := time.NewTicker(j.options.Tick)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-j.stop:
+			j.end(journal.ErrClosed)
+			return
+		case <-ticker.C:
+			j.node.Tick()
+			j.tick()
+		case m := <-j.inbox:
+			j.step(m)
+		case p := <-j.pulled:
+			j.learn(p)
+		case call := <-j.calls:
+			call()
+		case <-j.wake:
+		}
+		j.propose()
+		err := j.node.Work(j.send)
+		if err != nil {
+			j.latch(err)
+		}
+		if err = j.Healthy(); err != nil {
+			j.end(err)
+			return
+		}
+		j.answer()
+		j.noteStatus()
+	}
+}
+
+// end reports all that was appended and not reported.
+func (j *Journal) end(err error) {
+	if errors.Is(err, journal.ErrClosed) {
+		err = journal.ErrOutcomeUnknown
+	}
+	j.node.yield(err)
+	j.mu.Lock()
+	queue, reads := j.mu.queue, j.mu.reads
+	j.mu.queue, j.mu.reads = nil, nil
+	j.mu.Unlock()
+	for _, one := range queue {
+		one.Committed(0, err)
+	}
+	for _, r := range append(reads, j.reads.take()...) {
+		close(r.failed)
+	}
+}
+
+// latch ends the journal AFTER a failure.
+func (j *Journal) latch(err error) {
+	if !errors.Is(err, journal.ErrLatched) {
+		err = fmt.Errorf("%w: %w", journal.ErrLatched, err)
+	}
+	j.mu.Lock()
+	if j.mu.failed == nil {
+		j.mu.failed = err
+	}
+	j.mu.progress.Broadcast()
+	j.mu.Unlock()
+	j.leased.Store(0)
+	j.awake()
+	if j.onFailure != nil {
+		j.failing.Do(func() { go j.onFailure(err) })
+	}
+}
+
+// step takes messages until they are so large that they become durable.
+func (j *Journal) step(m *raftpb.Message) {
+	for size := int64(0); ; {
+		bytes := messageBytes(m)
+		j.inboxBytes.Add(-bytes)
+		size += bytes
+		j.take(m)
+		if size > stepBytesMax {
+			return
+		}
+		select {
+		case m = <-j.inbox:
+		default:
+			return
+		}
+	}
+}
+
+// take gives a message to raft, if it is one that members send each other.
+func (j *Journal) take(m *raftpb.Message) {
+	if m.GetTo() != j.options.Member || m.GetFrom() == j.options.Member {
+		return
+	}
+	switch m.GetType() {
+	case raftpb.MsgSnap:
+		s, err := decodeState(m.GetSnapshot().GetData())
+		if err != nil {
+			return
+		}
+		if _, position := j.node.Applied(); s.position > position {
+			// Raft asks for it again until the entries are here.
+			j.pull(m.GetFrom())
+			return
+		}
+	case raftpb.MsgApp, raftpb.MsgAppResp, raftpb.MsgVote, raftpb.MsgVoteResp, raftpb.MsgHeartbeat,
+		raftpb.MsgHeartbeatResp, raftpb.MsgReadIndex, raftpb.MsgReadIndexResp, raftpb.MsgPreVote,
+		raftpb.MsgPreVoteResp:
+	default:
+		// None asks for an election at once: a leader trusts in its lease.
+		return
+	}
+	j.node.Step(m)
+}
+
+// send gives a message to the transport.
+func (j *Journal) send(m *raftpb.Message) {
+	j.options.Transport.Send(m)
+	if m.GetType() == raftpb.MsgSnap {
+		// It is small. Where it is lost, raft finds that out by the next message.
+		j.node.Reported(m.GetTo(), true)
+	}
+}
+
+// propose gives what was appended to the node.
+func (j *Journal) propose() {
+	j.mu.Lock()
+	queue := j.mu.queue
+	j.mu.queue = nil
+	j.mu.Unlock()
+	for _, one := range queue {
+		if err := j.node.Append(one.reign, one.payload, one); err != nil {
+			one.Committed(0, journal.ErrOutcomeUnknown)
+		}
+	}
+}
+
+const (
+	// keepEntries bounds the number of entries of raft in memory.
+	keepEntries = 1 << 18
+	// compactTicks is how many ticks are between two times that some are forgotten.
+	compactTicks = 10
+	// pullTimeMax bounds a Pull.
+	pullTimeMax = 10 * time.Second
+)
+
+// tick asks whether this member still leads, and lets raft forget what nobody needs.
+func (j *Journal) tick() {
+	j.reads.age++
+	if j.node.Reign() != 0 {
+		j.ask()
+	}
+	if j.ticks++; j.ticks%compactTicks != 0 {
+		return
+	}
+	bytes, count := j.node.log.Bytes(), len(j.node.log.entries)
+	if bytes <= j.options.KeepBytes/2 && count <= keepEntries/2 {
+		return
+	}
+	position := j.entries.Durable()
+	if bytes <= j.options.KeepBytes && count <= keepEntries {
+		position = min(position, j.node.Unneeded())
+	}
+	// The error is found by Work.
+	_ = j.node.Compact(position, nil)
+}
+
+// pulled is what another member has returned.
+type pulled struct {
+	from    uint64
+	entries [][]byte
+	err     error
+}
+
+// pull asks another member for the entries that raft's log of the leader does not have any more.
+func (j *Journal) pull(member uint64) {
+	if j.pulling {
+		return
+	}
+	j.pulling = true
+	from := j.handed + 1
+	go func() {
+		ctx, cancel := context.WithTimeout(j.alive, pullTimeMax)
+		defer cancel()
+		entries, err := j.options.Transport.Pull(ctx, member, from)
+		// There is room for the one pull at a time.
+		j.pulled <- pulled{from, entries, err}
+	}()
+}
+
+func (j *Journal) learn(p pulled) {
+	j.pulling = false
+	if p.err != nil {
+		j.options.Log.Warn("this member lacks entries and cannot get them from the leader; if this "+
+			"goes on, copy a backup of another member to it", "from", p.from, "error", p.err)
+	}
+	for at, payload := range p.entries {
+		if err := j.node.Learn(p.from+uint64(at), payload); err != nil {
+			return
+		}
+	}
+}
+
+func (j *Journal) noteStatus() {
+	s := j.node.Status()
+	j.mu.Lock()
+	j.mu.status = s
+	j.mu.Unlock()
+}
+
+// own is an entry that this server has appended. It is reported by the node when it was agreed on,
+// and by the log of entries when it is durable there.
+type own struct {
+	j       *Journal
+	reign   journal.Reign
+	payload []byte
+	done    journal.Committed
+}
+
+// Committed implements journal.Committed, for the node.
+func (o *own) Committed(pos uint64, err error) {
+	if err == nil {
+		err = o.j.hand(pos, o.payload, (*ownDurable)(o))
+	}
+	if err != nil {
+		o.report(0, err)
+	}
+}
+
+func (o *own) report(pos uint64, err error) {
+	o.j.mu.Lock()
+	o.j.mu.queueBytes -= int64(len(o.payload)) + entryOverheadBytes
+	o.j.mu.Unlock()
+	if o.done != nil {
+		o.done.Committed(pos, err)
+	}
+}
+
+// ownDurable is own for the log of entries.
+type ownDurable own
+
+// Committed implements journal.Committed.
+func (o *ownDurable) Committed(pos uint64, err error) {
+	if err == nil {
+		err = o.j.broken()
+	}
+	(*own)(o).report(pos, err)
+	o.j.reported(pos, err)
+}
+
+// followed is an entry of another server.
+type followed struct {
+	j       *Journal
+	payload []byte
+}
+
+// Committed implements journal.Committed.
+func (f *followed) Committed(pos uint64, err error) {
+	if err == nil {
+		err = f.j.broken()
+	}
+	if err == nil {
+		err = f.j.machine.Follow(pos, f.payload)
+	}
+	f.j.reported(pos, err)
+}
+
+// broken is the failure AFTER which nothing is applied any more.
+func (j *Journal) broken() error { return j.Healthy() }
+
+// reported notes that the machine has an entry, or never will.
+func (j *Journal) reported(pos uint64, err error) {
+	if err != nil {
+		j.latch(err)
+		return
+	}
+	j.mu.Lock()
+	j.mu.reported = pos
+	j.mu.progress.Broadcast()
+	j.mu.Unlock()
+	j.awake()
+}
+
+// hand appends an entry that was agreed on to the log of entries.
+func (j *Journal) hand(pos uint64, payload []byte, c journal.Committed) error {
+	if pos != j.handed+1 {
+		return fmt.Errorf("entry %d was agreed on AFTER %d", pos, j.handed)
+	}
+	_, err := j.entries.AppendReserved(payload, c)
+	if errors.Is(err, journal.ErrBusy) {
+		j.settle()
+		_, err = j.entries.AppendReserved(payload, c)
+	}
+	if err == nil {
+		j.handed = pos
+		return nil
+	}
+	err = fmt.Errorf("entry %d: %w", pos, err)
+	j.latch(err)
+	return err
+}
+
+// settle waits until the machine has all that was handed on.
+func (j *Journal) settle() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for j.mu.reported < j.handed && j.mu.failed == nil {
+		j.mu.progress.Wait()
+	}
+}
+
+// replicated is the machine of the node.
+type replicated struct{ j *Journal }
+
+// Follow implements Machine.
+func (r replicated) Follow(pos uint64, payload []byte) error {
+	return r.j.hand(pos, payload, &followed{r.j, payload})
+}
+
+// Lead implements Machine. The machine has all that was agreed on in front.
+func (r replicated) Lead(reign journal.Reign) {
+	r.j.settle()
+	r.j.reign.Store(uint64(reign))
+	r.j.options.Log.Info("this server leads", "reign", uint64(reign))
+	r.j.machine.Lead(reign)
+	r.j.ask()
+}
+
+// Yield implements Machine.
+func (r replicated) Yield() {
+	r.j.reign.Store(0)
+	r.j.leased.Store(0)
+	r.j.settle()
+	r.j.options.Log.Info("this server does not lead any more")
+	r.j.machine.Yield()
+}
+
+// Install implements Machine: the entries were pulled BEFORE raft learned of the descriptor.
+func (r replicated) Install(position uint64, _ []byte) error {
+	r.j.settle()
+	if position > r.j.handed {
+		return fmt.Errorf("a state of entry %d, and this member has %d", position, r.j.handed)
+	}
+	return r.j.Healthy()
+}
