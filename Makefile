@@ -30,11 +30,14 @@ SCRIPTS := 4
 RACED = $(filter-out $(PURE:%=pws/%) $(DRIVERS:%=pws/%),$(shell $(GO) list ./...))
 NEED_NO_LOCK = $(shell git grep -l '^func Test.*NeedNoLock' -- $(PURE:%='%/*_test.go'))
 
-# CHECKS is how many random runs a model is compared in. By default a process with the race detector
-# takes a second to end.
+# CHECKS is how many random runs a model is compared in, RACED_SEEDS how many groups of servers are
+# simulated with the race detector, and SOAK_SEEDS how many a soak simulates without it. By default a
+# process with the race detector takes a second to end.
 CHECKS := 30
+RACED_SEEDS := 50
+SOAK_SEEDS := 1000000
 RACE_EXIT := GORACE=atexit_sleep_ms=10
-RACE = CGO_ENABLED=1 $(RACE_EXIT) RAPID_CHECKS=$(CHECKS) $(GO) test -race -vet=off
+RACE = CGO_ENABLED=1 $(RACE_EXIT) RAPID_CHECKS=$(CHECKS) PWS_SEEDS=$(RACED_SEEDS) $(GO) test -race -vet=off
 
 .PHONY: build install dist run test test-mcp test-web screenshots test-hosts test-openapi lint-openapi vet format cross crossvet lint unit plain \
 	raced-program scripts race nightly golden fuzz bench demo soak clean
@@ -106,6 +109,7 @@ plain: raced-program
 	$(RACE_EXIT) PWS_RACED_PROGRAM='$(CURDIR)/$(RACED_PROGRAM)' PWS_RACED_SCRIPTS='$(RACED_SCRIPTS)' \
 		$(GO) test -vet=off -parallel $(SCRIPTS) -timeout 14m \
 		$(filter-out ./test/web,$(DRIVERS:%=./%)) $(PURE:%=./%)
+	$(GO) test -vet=off -run 'TestSimulation$$' ./journal/replica
 	@echo 'SKIPPED: the web page was not tested in a browser; make test-web does that in three minutes.'
 
 raced-program:
@@ -190,6 +194,7 @@ soak: CHECKS := 100
 soak: export PWS_CUT_ALL := 1
 soak:
 	$(GO) test -vet=off -timeout 1h ./...
+	PWS_SEEDS=$(SOAK_SEEDS) $(GO) test -vet=off -timeout 6h -run 'TestSimulation$$' ./journal/replica
 	PWS_CRASH_ROUNDS=50 $(RACE) -timeout 4h ./...
 
 clean:

@@ -527,7 +527,7 @@ func sound(*simulation) {}
 
 // TestSimulation runs groups by seed. PWS_SEED repeats one, PWS_SEEDS says how many.
 func TestSimulation(t *testing.T) {
-	first, count := rand.Uint64()>>1, uint64(200)
+	first, count := rand.Uint64()>>1, uint64(1000)
 	if testing.Short() {
 		count = 40
 	}
