@@ -133,8 +133,14 @@ func openSegment(path string, flags int, size int64) (*osSegment, error) {
 
 type osSegment struct{ *files.Appended }
 
+// Fill has a descriptor of its own: the system reports a failure of the disk once to each, and that
+// of the segment is for those who wait for a sync.
 func (s *osSegment) Fill(from, to int64) error {
-	return errors.Join(s.Appended.Fill(from, to), s.Sync())
+	f, err := openSegment(s.Name(), 0, from)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Appended.Fill(from, to), f.Sync(), f.Close())
 }
 
 func (s *osSegment) Sync() error { return files.Datasync(s.File) }

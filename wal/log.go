@@ -17,8 +17,8 @@ type Options struct {
 	// Dir is the directory of the log. It is created if it is missing.
 	Dir string
 	// SegmentBytes is the length at which a segment is closed; default 8 MiB. Space is filled a
-	// megabyte in advance, and a whole segment once the last one is half full, if that of four
-	// segments would remain free.
+	// megabyte in advance, and a whole segment once an eighth of the last one is full, if the space of
+	// four would remain free.
 	SegmentBytes int
 	// ReserveBytes is the free disk space below which Append answers ErrNoSpace; default 64 MiB,
 	// negative switches the check off.

@@ -103,6 +103,10 @@ func (t *tail) filledBefore(end int64) error {
 	return err
 }
 
+// preparePart is the part of a segment AFTER which the next one is made. Zeros are written with
+// pauses, and should be there before this segment is full.
+const preparePart = 8
+
 func roundUp(n, unit int64) int64 { return (n + unit - 1) / unit * unit }
 
 // write appends a record. It has the next segment made in time.
@@ -114,7 +118,7 @@ func (t *tail) write(record []byte) error {
 		return err
 	}
 	t.size += int64(len(record))
-	if t.size >= t.limit/2 {
+	if t.size >= t.limit/preparePart {
 		t.prepare()
 	}
 	return nil

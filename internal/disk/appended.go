@@ -94,6 +94,13 @@ func (a *Appended) WriteAt(b []byte, at int64) (written int, err error) {
 	return written, nil
 }
 
+const (
+	// fillPause is how many times as long as a write of zeros the pause behind it is.
+	fillPause = 3
+	// fillPauseMax bounds the pause where the disk is slow.
+	fillPauseMax = 5 * time.Millisecond
+)
+
 // zeroes is what Fill writes.
 var zeroes = aligned(appendBytes)
 
@@ -117,7 +124,7 @@ func (a *Appended) Fill(from, to int64) error {
 		}
 		from += int64(n)
 		// Meanwhile the disk is there for those who wait for a sync.
-		time.Sleep(3 * time.Since(started))
+		time.Sleep(min(fillPause*time.Since(started), fillPauseMax))
 	}
 	return nil
 }
