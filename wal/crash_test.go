@@ -82,13 +82,13 @@ func (d *crashDisk) Check(dir string) (last uint64, err error) {
 	return last, errors.Join(err, d.Reflect())
 }
 
-func (d *crashDisk) CreateSegment(path string, filled int64) error {
+func (d *crashDisk) CreateSegment(path string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.Step("CreateSegment", path); err != nil {
 		return err
 	}
-	return errors.Join(unsyncedDisk{}.CreateSegment(path, filled), d.Synced(path))
+	return errors.Join(unsyncedDisk{}.CreateSegment(path), d.Synced(path))
 }
 
 func (d *crashDisk) OpenSegment(path string, size int64) (segmentFile, error) {
@@ -97,7 +97,7 @@ func (d *crashDisk) OpenSegment(path string, size int64) (segmentFile, error) {
 	if err := d.Step("OpenSegment", path); err != nil {
 		return nil, err
 	}
-	file, err := openSegment(path, 0, size)
+	file, err := openSegment(path, size)
 	if err != nil {
 		return nil, err
 	}

@@ -35,9 +35,8 @@ type disk interface {
 	// Check opens the tidwall log, which creates its first segment, and closes it. It returns the
 	// index of the last record, 0 if there is none.
 	Check(dir string) (last uint64, err error)
-	// CreateSegment makes a file without records, whose space is filled up to a size if the file
-	// system can do that.
-	CreateSegment(path string, filled int64) error
+	// CreateSegment makes an empty file.
+	CreateSegment(path string) error
 	// OpenSegment opens a segment to write behind a number of bytes.
 	OpenSegment(path string, size int64) (segmentFile, error)
 }
@@ -106,25 +105,24 @@ func (osDisk) Check(dir string) (last uint64, err error) {
 	return last, errors.Join(err, l.Close())
 }
 
-func (osDisk) CreateSegment(path string, filled int64) error {
-	f, err := openSegment(path, os.O_CREATE|os.O_TRUNC, 0)
+func (osDisk) CreateSegment(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
-	// What the file system notes of the space is written before anybody waits for it.
-	return errors.Join(f.Appended.Fill(0, roundUp(filled, f.Block())), f.File.Sync(), f.Close())
+	return errors.Join(f.Sync(), f.Close())
 }
 
 func (osDisk) OpenSegment(path string, size int64) (segmentFile, error) {
-	f, err := openSegment(path, 0, size)
+	f, err := openSegment(path, size)
 	if err != nil {
 		return nil, err
 	}
 	return f, nil
 }
 
-func openSegment(path string, flags int, size int64) (*osSegment, error) {
-	f, err := files.OpenAppended(path, flags, size)
+func openSegment(path string, size int64) (*osSegment, error) {
+	f, err := files.OpenAppended(path, size)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +134,7 @@ type osSegment struct{ *files.Appended }
 // Fill has a descriptor of its own: the system reports a failure of the disk once to each, and that
 // of the segment is for those who wait for a sync.
 func (s *osSegment) Fill(from, to int64) error {
-	f, err := openSegment(s.Name(), 0, from)
+	f, err := openSegment(s.Name(), from)
 	if err != nil {
 		return err
 	}

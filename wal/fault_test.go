@@ -33,12 +33,7 @@ func (unsyncedDisk) SyncDir(dir string) error {
 	return err
 }
 
-func (unsyncedDisk) CreateSegment(path string, filled int64) error {
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		return err
-	}
-	return os.Truncate(path, filled)
-}
+func (unsyncedDisk) CreateSegment(path string) error { return os.WriteFile(path, nil, 0o600) }
 
 func (unsyncedDisk) OpenSegment(path string, _ int64) (segmentFile, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -161,11 +156,11 @@ func (d *faultDisk) Check(dir string) (last uint64, err error) {
 	return d.unsyncedDisk.Check(dir)
 }
 
-func (d *faultDisk) CreateSegment(path string, filled int64) error {
+func (d *faultDisk) CreateSegment(path string) error {
 	if err := d.call("CreateSegment"); err != nil {
 		return err
 	}
-	return d.unsyncedDisk.CreateSegment(path, filled)
+	return d.unsyncedDisk.CreateSegment(path)
 }
 
 func (d *faultDisk) OpenSegment(path string, size int64) (segmentFile, error) {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math"
 	"path/filepath"
+	"sync/atomic"
 )
 
 // nextName is the file that becomes the next segment. It is shorter than the name of a segment, so
@@ -40,12 +41,19 @@ type tail struct {
 	// filledFrom on as long as filling is not nil; that receives the result.
 	size, filledFrom, filled int64
 	filling                  chan error
-	// next receives the result of making the next segment; nil before it was asked for. It is
-	// filled up to nextFilled.
-	next       chan error
-	nextFilled int64
+	// next is nil before it was asked for.
+	next *nextSegment
 	// closed receives the result of closing the segment before this one; nil if nothing is pending.
 	closed chan error
+}
+
+// nextSegment is the next segment, which is made and filled in the background.
+type nextSegment struct {
+	// made receives the result, and filled is up to where the segment is filled then. Nothing more
+	// is filled once somebody waits.
+	made   chan error
+	filled int64
+	waits  atomic.Bool
 }
 
 // openTail opens the last segment behind its records.
@@ -125,22 +133,45 @@ func (t *tail) write(record []byte) error {
 }
 
 // prepare makes the file of the next segment in the background.
-func (t *tail) prepare() {
-	if t.next != nil {
-		return
+func (t *tail) prepare() *nextSegment {
+	if t.next == nil {
+		t.next = &nextSegment{made: make(chan error, 1)}
+		next, limit := t.next, int64(0)
+		if t.room() {
+			limit = t.limit
+		}
+		go func() { next.made <- next.make(t.disk, filepath.Join(t.dir, nextName), limit) }()
 	}
-	t.next, t.nextFilled = make(chan error, 1), 0
-	if t.room() {
-		t.nextFilled = t.limit
+	return t.next
+}
+
+func (n *nextSegment) make(d disk, path string, limit int64) error {
+	if err := d.CreateSegment(path); err != nil || n.waits.Load() {
+		return err
 	}
-	path, filled, made := filepath.Join(t.dir, nextName), t.nextFilled, t.next
-	go func() { made <- t.disk.CreateSegment(path, filled) }()
+	file, err := d.OpenSegment(path, 0)
+	if err != nil {
+		return err
+	}
+	for n.filled < limit && err == nil && !n.waits.Load() {
+		to := roundUp(min(n.filled+fillBytes, limit), file.Block())
+		if err = file.Fill(n.filled, to); err == nil {
+			n.filled = to
+		}
+	}
+	return errors.Join(err, file.Close())
+}
+
+// wait returns when the segment is made, at most the time of one fill later.
+func (n *nextSegment) wait() error {
+	n.waits.Store(true)
+	return <-n.made
 }
 
 // roll goes on with a new segment, whose name is durable when it returns.
 func (t *tail) roll(path string) error {
-	t.prepare()
-	err := <-t.next
+	next := t.prepare()
+	err := next.wait()
 	t.next = nil
 	if err != nil {
 		return fmt.Errorf("create segment: %w", err)
@@ -164,7 +195,7 @@ func (t *tail) roll(path string) error {
 		closed <- closeSegment(file, size, filling)
 	}(t.file, t.size, t.filling)
 	t.file, t.size, t.filling, t.closed = file, 0, nil, closed
-	t.filledFrom, t.filled = 0, t.nextFilled
+	t.filledFrom, t.filled = 0, next.filled
 	return nil
 }
 
@@ -194,7 +225,7 @@ func (t *tail) settle() error {
 // close ends the segment. AFTER a failure nothing is written or removed any more.
 func (t *tail) close(failed bool) error {
 	err := errors.Join(t.settle(), t.filledBefore(math.MaxInt64))
-	if t.next != nil && <-t.next == nil && !failed {
+	if t.next != nil && t.next.wait() == nil && !failed {
 		err = errors.Join(err, t.disk.Remove(filepath.Join(t.dir, nextName)))
 	}
 	if !failed {

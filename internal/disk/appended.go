@@ -30,10 +30,9 @@ const (
 	appendBytes = 128 << 10
 )
 
-// OpenAppended opens a file to be written behind a number of bytes, which it has at least. flags
-// are those of os.OpenFile.
-func OpenAppended(path string, flags int, end int64) (*Appended, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|flags, 0o600)
+// OpenAppended opens a file to be written behind a number of bytes, which it has at least.
+func OpenAppended(path string, end int64) (*Appended, error) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -13,15 +13,19 @@ import (
 // openBoth opens a file as the system allows, and one that is written through the page cache.
 func openBoth(t *testing.T, dir string, end int64) map[string]*Appended {
 	t.Helper()
-	direct, err := OpenAppended(filepath.Join(dir, "direct"), os.O_CREATE, end)
-	if err != nil {
+	var files [2]*os.File
+	for at, name := range []string{"direct", "cached"} {
+		f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[at] = f
+	}
+	direct, err := OpenAppended(files[0].Name(), end)
+	if err = errors.Join(err, files[0].Close()); err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.OpenFile(filepath.Join(dir, "cached"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return map[string]*Appended{"direct": direct, "cached": {File: f, block: 1, end: end}}
+	return map[string]*Appended{"direct": direct, "cached": {File: files[1], block: 1, end: end}}
 }
 
 // TestAppendedKeepsWhatWasWritten writes pieces of many sizes, fills space before some of them and
@@ -81,10 +85,10 @@ func TestAppendedWritesAtItsEnd(t *testing.T) {
 	if err := f.Truncate(5); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenAppended(f.Name(), 0, 6); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := OpenAppended(f.Name(), 6); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("a file of 5 bytes is opened behind 6: %v", err)
 	}
-	again, err := OpenAppended(f.Name(), 0, 5)
+	again, err := OpenAppended(f.Name(), 5)
 	if err != nil {
 		t.Fatal(err)
 	}
