@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"pws/api"
@@ -217,12 +218,11 @@ func TestUploadsTogether(t *testing.T) {
 
 // TestUploadNeedsSpace refuses parts on a disk that is nearly full.
 func TestUploadNeedsSpace(t *testing.T) {
-	free := int64(1 << 40)
-	e, _, owner := oneProject(t, func(c *Config) {
-		c.ReserveBytes, c.free = 64<<20, func() int64 { return free }
-	})
+	var free atomic.Int64
+	free.Store(1 << 40)
+	e, _, owner := oneProject(t, func(c *Config) { c.ReserveBytes, c.free = 64<<20, free.Load })
 	record := beginUpload(t, e, owner, "part")
-	free = 64<<20 + 3
+	free.Store(64<<20 + 3)
 	_, err := e.PutUploadPart(owner, record.ID, 2, []byte("part"))
 	if fault.CodeOf(err) != fault.StorageUnavailable {
 		t.Errorf("a part: %v", err)
@@ -230,7 +230,7 @@ func TestUploadNeedsSpace(t *testing.T) {
 	if _, err := e.BeginImport(owner, record.ID); fault.CodeOf(err) != fault.StorageUnavailable {
 		t.Errorf("an import: %v", err)
 	}
-	free = 1 << 40
+	free.Store(1 << 40)
 	if _, err := e.PutUploadPart(owner, record.ID, 2, []byte("part")); err != nil {
 		t.Error(err)
 	}
