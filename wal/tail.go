@@ -69,8 +69,8 @@ func openTail(d disk, last *segment, limit int64, room func() bool) (*tail, erro
 	return t, err
 }
 
-// fillBytes is how much space of the segment that is written to is filled at a time. The next
-// segment is filled as a whole, because nobody waits for it.
+// fillBytes is how much space is filled at a time. The next segment is filled to its end, as long
+// as nobody waits for it.
 const fillBytes = 1 << 20
 
 // fill has space filled behind a record that ends at an offset, where little is left.
@@ -94,17 +94,8 @@ func (t *tail) fill(end int64) error {
 // filledBefore waits for a fill that is under way if something is to be written up to an offset
 // where it fills.
 func (t *tail) filledBefore(end int64) error {
-	if t.filling == nil {
+	if t.filling == nil || end <= t.filledFrom && len(t.filling) == 0 {
 		return nil
-	}
-	if end <= t.filledFrom {
-		select {
-		case err := <-t.filling:
-			t.filling = nil
-			return err
-		default:
-			return nil
-		}
 	}
 	err := <-t.filling
 	t.filling = nil

@@ -17,8 +17,8 @@ type Appended struct {
 	// block is the length of what is written at once, and 1 for a file that is written through the
 	// page cache.
 	block int
-	// buf is where blocks are put together. Its first bytes are the last block of the file, as far
-	// as it is written; end is the offset after them.
+	// buf is where blocks are put together; nil until it is needed. Its first bytes are the last
+	// block of the file, as far as it is written; end is the offset after them.
 	buf []byte
 	end int64
 }
@@ -46,13 +46,14 @@ func OpenAppended(path string, end int64) (*Appended, error) {
 	return a, nil
 }
 
-// useBlocks makes the buffer, and reads the last block into it.
+// useBlocks reads the last block into the buffer, unless it is full.
 func (a *Appended) useBlocks(block int) error {
-	a.block, a.buf = block, aligned(appendBytes)
+	a.block = block
 	part := a.end % int64(block)
 	if part == 0 {
 		return nil
 	}
+	a.buf = aligned(appendBytes)
 	n, err := a.File.ReadAt(a.buf[:block], a.end-part)
 	if int64(n) >= part {
 		clear(a.buf[part:block])
@@ -76,6 +77,9 @@ func (a *Appended) WriteAt(b []byte, at int64) (written int, err error) {
 	}
 	if at != a.end {
 		return 0, fmt.Errorf("write %s at %d: its end is %d", a.Name(), at, a.end)
+	}
+	if a.buf == nil {
+		a.buf = aligned(appendBytes)
 	}
 	for written < len(b) {
 		part := int(a.end % int64(a.block))
