@@ -22,11 +22,13 @@ type Download struct {
 // Errors: those of Do.
 func (c *Client) Download(ctx context.Context, request *Request) (*Download, error) {
 	var response *http.Response
-	err := c.repeated(ctx, request, func() error {
+	from := ""
+	err := c.repeated(ctx, request, func(to string) error {
+		from = to
 		return c.withCredential(ctx, func(credential string) (err error) {
-			response, err = c.send(ctx, request, credential)
+			response, err = c.send(ctx, to, request, credential)
 			if err == nil && response.StatusCode >= http.StatusMultipleChoices {
-				err = c.failureOf(ctx, response)
+				err = readFailure(ctx, to, response)
 			}
 			return err
 		})
@@ -36,15 +38,15 @@ func (c *Client) Download(ctx context.Context, request *Request) (*Download, err
 	}
 	return &Download{
 		Header: response.Header, Size: response.ContentLength,
-		Body: &downloadBody{ReadCloser: response.Body, ctx: ctx, client: c},
+		Body: &downloadBody{ReadCloser: response.Body, ctx: ctx, from: from},
 	}, nil
 }
 
-// failureOf reads an answer that is none of success.
-func (c *Client) failureOf(ctx context.Context, response *http.Response) error {
+// readFailure reads an answer of an address that is none of success.
+func readFailure(ctx context.Context, from string, response *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(response.Body, eventBytesMax))
 	if err = errors.Join(err, response.Body.Close()); err != nil {
-		return c.unreachable(ctx, err)
+		return unreachable(ctx, from, err)
 	}
 	return failureOf(&Answer{Status: response.StatusCode, Header: response.Header, Body: body})
 }
@@ -52,15 +54,16 @@ func (c *Client) failureOf(ctx context.Context, response *http.Response) error {
 // downloadBody names the server in the errors of reading.
 type downloadBody struct {
 	io.ReadCloser
-	ctx    context.Context
-	client *Client
+	ctx context.Context
+	// from is the address.
+	from string
 }
 
 // Read implements io.Reader.
 func (b *downloadBody) Read(into []byte) (int, error) {
 	n, err := b.ReadCloser.Read(into)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = b.client.unreachable(b.ctx, err)
+		err = unreachable(b.ctx, b.from, err)
 	}
 	return n, err
 }

@@ -17,11 +17,19 @@ const (
 	codeSessionExpired = "SESSION_EXPIRED"
 	codeKeyRegistered  = "KEY_ALREADY_REGISTERED"
 	codeStillRunning   = "IDEMPOTENCY_IN_PROGRESS"
+	codeShuttingDown   = "SHUTTING_DOWN"
+	codeUnavailable    = "STORAGE_UNAVAILABLE"
 
 	codeChallengeConsumed = "CHALLENGE_CONSUMED"
 	codeChallengeExpired  = "CHALLENGE_EXPIRED"
 	// CodeNoAnswer is the client's own: the answer is none of the service.
 	CodeNoAnswer = "NO_ANSWER_OF_THE_SERVICE"
+)
+
+// Reasons of codeUnavailable, in the details.
+const (
+	reasonNotLeading     = "NOT_LEADING"
+	reasonOutcomeUnknown = "OUTCOME_UNKNOWN"
 )
 
 // foreignBytesMax is how much of an answer that is none of the service an error shows.
@@ -54,6 +62,22 @@ func (f *Failure) Detail(name string, into any) bool {
 	return exists && json.Unmarshal(value, into) == nil
 }
 
+// nothingDone reports that the server has changed nothing, and that another may do what was asked.
+func (f *Failure) nothingDone() bool {
+	return f.Code == codeShuttingDown || f.unavailable(reasonNotLeading)
+}
+
+// outcomeUnknown reports that the request may have taken effect.
+func (f *Failure) outcomeUnknown() bool { return f.unavailable(reasonOutcomeUnknown) }
+
+// ofServer reports that the failure is of this server, not of the service.
+func (f *Failure) ofServer() bool { return f.nothingDone() || f.outcomeUnknown() }
+
+func (f *Failure) unavailable(reason string) bool {
+	var given string
+	return f.Code == codeUnavailable && f.Detail("reason", &given) && given == reason
+}
+
 // IsCode reports whether an error is a Failure with one of these codes.
 func IsCode(err error, codes ...string) bool {
 	var failure *Failure
@@ -62,8 +86,11 @@ func IsCode(err error, codes ...string) bool {
 
 // UnreachableError reports that no answer came from the server.
 type UnreachableError struct {
+	// Server is the address.
 	Server string
 	Cause  error
+	// unsent is true if there was no connection: the server has not seen the request.
+	unsent bool
 }
 
 func (e *UnreachableError) Error() string {

@@ -18,13 +18,24 @@ import (
 // Profile is an agent on a server.
 type Profile struct {
 	Name string `toml:"-"`
-	// Server is the base URL without a slash at its end, as http://127.0.0.1:8080.
-	Server  string `toml:"server"`
+	// Server is the base URL without a slash at its end, as http://127.0.0.1:8080, or several with
+	// commas between them.
+	Server string `toml:"server"`
+	// Via are the addresses to use now, empty for those of Server. They are not saved.
+	Via     string `toml:"-"`
 	AgentID string `toml:"agent_id"`
 	KeyID   string `toml:"key_id"`
 	Handle  string `toml:"handle"`
 	// KeyFile is the path of a key that is kept elsewhere; empty for the profile's own.
 	KeyFile string `toml:"key_file,omitempty"`
+}
+
+// Reach are the addresses to use now.
+func (p Profile) Reach() string {
+	if p.Via != "" {
+		return p.Via
+	}
+	return p.Server
 }
 
 // Profiles is the content of config.toml.

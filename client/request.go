@@ -7,71 +7,74 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	mathrand "math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
-	"strings"
-	"syscall"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Client sends requests to one server. Its methods may be called by several goroutines.
+// Client sends requests to one service. Its methods may be called by several goroutines.
 type Client struct {
-	// Server is the base URL without a slash at its end.
+	// Server is the base URL without a slash at its end, or several with commas between them.
 	Server string
 	// Credentials gives the credential of each request; nil sends none.
 	Credentials Credentials
 	// UserAgent names the program and its version.
 	UserAgent string
-	// RetryFor is how long a request is repeated; zero means that it is sent once.
+	// RetryFor is how long a request is repeated; zero means that it is sent once, with several
+	// addresses once to each.
 	RetryFor time.Duration
-	// Attempts is how often a request is sent at most within that time.
+	// Attempts is how often a request is sent to one address at most within that time.
 	Attempts int
 
-	http *http.Client
-	// wait is time passing; tests replace it.
+	http      *http.Client
+	addresses *addresses
+	// wait is time passing, now the time; tests replace them.
 	wait func(context.Context, time.Duration) error
+	now  func() time.Time
 }
-
-// The retries of a request: the usual number of attempts, and the pause after the first one, which
-// doubles up to a longest one. A random part of up to the same length is added.
-const (
-	attemptsMax  = 5
-	firstPause   = 200 * time.Millisecond
-	longestPause = firstPause << (attemptsMax - 1)
-	RetryUsually = 30 * time.Second
-)
 
 // The bounds of one exchange. An answer may take as long as the longest poll of the service.
 const (
-	dialTimeout   = 5 * time.Second
+	dialTimeout = 5 * time.Second
+	// dialTimeoutSeveral is for a server with another address.
+	dialTimeoutSeveral = 2 * time.Second
+
 	headerTimeout = 60 * time.Second
 	answerMax     = 256 << 20
 )
 
-// New makes a client of a server, which repeats for RetryUsually.
+// New makes a client of a server, which repeats for RetryUsually. The server is a base URL, or
+// several with commas between them, which are one service.
 func New(server string, credentials Credentials) *Client {
+	to, connect := newAddresses(server), dialTimeout
+	if to.several() {
+		connect = dialTimeoutSeveral
+	}
 	transport := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: dialTimeout}).DialContext,
-		TLSHandshakeTimeout:   dialTimeout,
+		DialContext:           (&net.Dialer{Timeout: connect}).DialContext,
+		TLSHandshakeTimeout:   connect,
 		ResponseHeaderTimeout: headerTimeout,
 		ForceAttemptHTTP2:     true,
 		MaxIdleConnsPerHost:   64,
 		IdleConnTimeout:       30 * time.Second,
 	}
 	return &Client{
-		Server:      strings.TrimRight(server, "/"),
+		Server:      JoinAddresses(to.all),
 		Credentials: credentials,
 		UserAgent:   "pws-client",
 		RetryFor:    RetryUsually,
 		Attempts:    attemptsMax,
 		http:        &http.Client{Transport: transport, CheckRedirect: refuseRedirect},
+		addresses:   to,
 		wait:        Pause,
+		now:         time.Now,
 	}
 }
 
@@ -109,6 +112,9 @@ type Request struct {
 	// Harmless says that a second execution has no other effect than the first, as of a POST that
 	// only reads.
 	Harmless bool
+	// Refusal reads the refusal in a body whose status is one of success, nil if it has none. With
+	// several addresses, one that another server may not give is the failure of the request.
+	Refusal func(body []byte) *Failure
 }
 
 // Answer is an answer of any status.
@@ -118,78 +124,34 @@ type Answer struct {
 	Body   []byte
 }
 
-// repeatable reports whether a second execution has no other effect than the first.
-func (r *Request) repeatable() bool {
+// repeatable reports whether a second execution has no other effect than the first. With several
+// servers a PUT may still be on its way over one of them, and come AFTER what others have written.
+func (r *Request) repeatable(several bool) bool {
 	switch r.Method {
-	case http.MethodGet, http.MethodHead, http.MethodPut:
+	case http.MethodGet, http.MethodHead:
 		return true
+	case http.MethodPut:
+		return r.Key != "" || r.Harmless || !several
 	}
 	return r.Key != "" || r.Harmless
 }
 
-// Do sends a request, repeats it where that is safe, and returns an answer of success.
-//
-// Errors: *Failure, *UnreachableError, and those of Credentials and the context.
-func (c *Client) Do(ctx context.Context, request *Request) (*Answer, error) {
-	var answer *Answer
-	err := c.repeated(ctx, request, func() (err error) {
-		answer, err = c.signed(ctx, request)
-		return err
-	})
-	return answer, err
-}
-
-// repeated calls send until it succeeds, or should not be called again.
-func (c *Client) repeated(ctx context.Context, request *Request, send func() error) error {
-	ends := time.Now().Add(c.RetryFor)
-	for attempt := 1; ; attempt++ {
-		err := send()
-		if err == nil || ctx.Err() != nil || attempt >= c.Attempts {
-			return err
-		}
-		wait, again := nextTry(request, err, attempt)
-		if !again || time.Now().Add(wait).After(ends) || c.wait(ctx, wait) != nil {
-			return err
-		}
-	}
-}
-
-// nextTry returns how long to wait before the next attempt, and false if there should be none.
-func nextTry(request *Request, err error, attempt int) (time.Duration, bool) {
-	wait := longestPause
-	if attempt < attemptsMax {
-		wait = firstPause << (attempt - 1)
-	}
-	wait += mathrand.N(wait)
-	var failure *Failure
-	var unreachable *UnreachableError
-	switch {
-	case errors.As(err, &unreachable):
-		return wait, request.repeatable() || errors.Is(err, syscall.ECONNREFUSED)
-	case !errors.As(err, &failure):
-		return 0, false
-	// The server has not read the whole request, so it did nothing.
-	case failure.Status == http.StatusRequestTimeout:
-	case failure.Status == http.StatusTooManyRequests:
-	case failure.Status == http.StatusServiceUnavailable:
-	case failure.Status == http.StatusBadGateway:
-		if !request.repeatable() {
-			return 0, false
-		}
-	case failure.Code != codeStillRunning:
-		return 0, false
-	}
-	return max(wait, failure.RetryAfter), true
-}
-
 // signed sends a request with the credential.
-func (c *Client) signed(ctx context.Context, request *Request) (answer *Answer, err error) {
+func (c *Client) signed(
+	ctx context.Context, to string, request *Request,
+) (answer *Answer, err error) {
 	err = c.withCredential(ctx, func(credential string) error {
-		answer, err = c.once(ctx, request, credential)
+		answer, err = c.once(ctx, to, request, credential)
 		return err
 	})
 	return answer, err
 }
+
+// credentialError is the error of a request that was not sent because it got no credential.
+type credentialError struct{ error }
+
+// Unwrap returns the error itself.
+func (e *credentialError) Unwrap() error { return e.error }
 
 // withCredential calls send with the credential, and once again with another if the server refuses
 // it.
@@ -199,7 +161,7 @@ func (c *Client) withCredential(ctx context.Context, send func(credential string
 	}
 	credential, err := c.Credentials.Credential(ctx)
 	if err != nil {
-		return err
+		return &credentialError{err}
 	}
 	err = send(credential)
 	if credential == "" || !IsCode(err, codeSessionInvalid, codeSessionExpired) {
@@ -207,7 +169,7 @@ func (c *Client) withCredential(ctx context.Context, send func(credential string
 	}
 	other, renewErr := c.Credentials.Renew(ctx, credential)
 	if renewErr != nil {
-		return renewErr
+		return &credentialError{renewErr}
 	}
 	if other == credential {
 		return err
@@ -215,15 +177,17 @@ func (c *Client) withCredential(ctx context.Context, send func(credential string
 	return send(other)
 }
 
-// once sends a request and reads its answer.
-func (c *Client) once(ctx context.Context, request *Request, credential string) (*Answer, error) {
-	response, err := c.send(ctx, request, credential)
+// once sends a request to an address and reads its answer.
+func (c *Client) once(
+	ctx context.Context, to string, request *Request, credential string,
+) (*Answer, error) {
+	response, err := c.send(ctx, to, request, credential)
 	if err != nil {
 		return nil, err
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, answerMax+1))
 	if err = errors.Join(err, response.Body.Close()); err != nil {
-		return nil, c.unreachable(ctx, err)
+		return nil, unreachable(ctx, to, err)
 	}
 	if len(body) > answerMax {
 		return nil, fmt.Errorf("the answer is larger than %d bytes", answerMax)
@@ -232,14 +196,26 @@ func (c *Client) once(ctx context.Context, request *Request, credential string) 
 	if answer.Status >= http.StatusMultipleChoices && answer.Status != http.StatusNotModified {
 		return nil, failureOf(answer)
 	}
+	if request.Refusal != nil && c.addresses.several() {
+		if refused := request.Refusal(body); refused != nil && refused.ofServer() {
+			refused.Status, refused.Answer = http.StatusServiceUnavailable, answer
+			refused.RetryAfter = retryAfter(answer.Header)
+			return nil, refused
+		}
+	}
 	return answer, nil
 }
 
-// send sends a request. The caller closes the body of the answer.
+// send sends a request to an address. The caller closes the body of the answer.
 func (c *Client) send(
-	ctx context.Context, request *Request, credential string,
+	ctx context.Context, to string, request *Request, credential string,
 ) (*http.Response, error) {
-	out, err := http.NewRequestWithContext(ctx, request.Method, c.Server+request.Path,
+	// Without a connection the server cannot have seen the request.
+	var connected atomic.Bool
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
+	})
+	out, err := http.NewRequestWithContext(traced, request.Method, to+request.Path,
 		bytes.NewReader(request.Body))
 	if err != nil {
 		return nil, err
@@ -256,14 +232,19 @@ func (c *Client) send(
 	}
 	response, err := c.http.Do(out)
 	if err != nil {
-		return nil, c.unreachable(ctx, err)
+		err = unreachable(ctx, to, err)
+		var lost *UnreachableError
+		if errors.As(err, &lost) {
+			lost.unsent = !connected.Load()
+		}
+		return nil, err
 	}
 	return response, nil
 }
 
 // unreachable is the error of an exchange without an answer; it is the context's own if that has
 // ended.
-func (c *Client) unreachable(ctx context.Context, cause error) error {
+func unreachable(ctx context.Context, address string, cause error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -271,7 +252,7 @@ func (c *Client) unreachable(ctx context.Context, cause error) error {
 	if errors.As(cause, &from) {
 		cause = from.Err
 	}
-	return &UnreachableError{Server: c.Server, Cause: cause}
+	return &UnreachableError{Server: address, Cause: cause}
 }
 
 // Data returns the member data of an answer's envelope.

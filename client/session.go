@@ -108,8 +108,16 @@ func NewSession(
 ) *Session {
 	return &Session{
 		folders: folders, profile: profile, program: program, key: key,
-		signIn: New(profile.Server, nil), now: time.Now,
+		signIn: New(profile.Reach(), nil), now: time.Now,
 	}
+}
+
+// Client is a client of the profile's server with the session. Sign-ins and requests share what is
+// known of the addresses.
+func (s *Session) Client() *Client {
+	made := New(s.profile.Reach(), s)
+	made.addresses = s.signIn.addresses
+	return made
 }
 
 // Credential implements Credentials. Errors: those of Client.SignIn, ReadKey and the file system.
@@ -221,7 +229,7 @@ func (f Folders) readSession(p Profile) (saved SavedSession, err error) {
 	if err := json.Unmarshal(text, &saved); err != nil {
 		return SavedSession{}, err
 	}
-	if saved.Server != p.Server || saved.KeyID != p.KeyID {
+	if !SameService(saved.Server, p.Server) || saved.KeyID != p.KeyID {
 		return SavedSession{}, errors.New("the session is of another server or key")
 	}
 	return saved, nil

@@ -28,15 +28,17 @@ const (
 
 // Events reads the event stream at a path until the context ends, handle returns an error, or the
 // server refuses it. A connection that ends is replaced by another, which resumes behind the last
-// event. Errors: *Failure, those of handle and of the context.
+// event, at the next address if there are several. Errors: *Failure, those of handle and of the
+// context.
 func (c *Client) Events(
 	ctx context.Context, path, after string, handle func(Event) error,
 ) error {
-	for failed := 0; ; {
+	way := c.course(&Request{Method: http.MethodGet, Path: path})
+	for {
 		before := after
-		err := c.events(ctx, path, &after, handle)
+		err := c.events(ctx, way, &after, handle)
 		if after != before {
-			failed = 0
+			way.progressed()
 		}
 		var lost *UnreachableError
 		var failure *Failure
@@ -46,38 +48,36 @@ func (c *Client) Events(
 		case errors.As(err, &failure) && !failure.Retryable, !errors.As(err, &lost) && failure == nil:
 			return err
 		}
-		wait := firstPause << min(failed, attemptsMax)
-		if failure != nil {
-			wait = max(wait, failure.RetryAfter)
-		}
-		failed++
-		if err := c.wait(ctx, wait); err != nil {
-			return err
+		way.note(err)
+		if wait := way.reconnect(err); wait > 0 {
+			if err := c.wait(ctx, wait); err != nil {
+				return err
+			}
 		}
 	}
 }
 
 // events reads one connection. It writes the ID of each handled event to after.
 func (c *Client) events(
-	ctx context.Context, path string, after *string, handle func(Event) error,
+	ctx context.Context, way *course, after *string, handle func(Event) error,
 ) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	request := &Request{Method: http.MethodGet, Path: path, Header: http.Header{
-		"Accept": {eventStream},
-	}}
+	request := *way.request
+	request.Header = http.Header{"Accept": {eventStream}}
 	if *after != "" {
 		request.Header.Set("Last-Event-ID", *after)
 	}
 	var response *http.Response
 	err := c.withCredential(ctx, func(credential string) (err error) {
-		response, err = c.openStream(ctx, request, credential)
+		response, err = c.openStream(ctx, way.address(), &request, credential)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = response.Body.Close() }()
+	way.note(nil)
 	silence := time.AfterFunc(streamSilenceMax, func() {
 		cancel(fmt.Errorf("no byte for %s", streamSilenceMax))
 	})
@@ -106,14 +106,14 @@ func (c *Client) events(
 	if cause == nil {
 		cause = io.ErrUnexpectedEOF
 	}
-	return &UnreachableError{Server: c.Server, Cause: cause}
+	return &UnreachableError{Server: way.address(), Cause: cause}
 }
 
 // openStream sends the request of a stream. Answers that are none are errors.
 func (c *Client) openStream(
-	ctx context.Context, request *Request, credential string,
+	ctx context.Context, to string, request *Request, credential string,
 ) (*http.Response, error) {
-	response, err := c.send(ctx, request, credential)
+	response, err := c.send(ctx, to, request, credential)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (c *Client) openStream(
 	if response.StatusCode == http.StatusOK && strings.HasPrefix(media, eventStream) {
 		return response, nil
 	}
-	return nil, c.failureOf(ctx, response)
+	return nil, readFailure(ctx, to, response)
 }
 
 // take adds one line of an event. Lines that begin with a colon are comments.

@@ -5,6 +5,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"pws/client"
 )
 
 // Codes of errors of JSON-RPC.
@@ -120,23 +122,29 @@ func (m *message) response(body []byte) []byte {
 
 // refusalCode is the code of a result with isError, empty for other answers.
 func refusalCode(body []byte) string {
+	if refused := refusalIn(body); refused != nil {
+		return refused.Code
+	}
+	return ""
+}
+
+// refusalIn is what a result with isError says, nil for other answers.
+func refusalIn(body []byte) *client.Failure {
 	// Refusals are small; the largest results are not read again.
 	const refusalMax = 256 << 10
 	if len(body) > refusalMax || !bytes.Contains(body, []byte(`"isError":true`)) {
-		return ""
+		return nil
 	}
 	var response struct {
 		Result struct {
-			IsError bool `json:"isError"`
-			Data    struct {
-				Code string `json:"code"`
-			} `json:"structuredContent"`
+			IsError bool            `json:"isError"`
+			Data    *client.Failure `json:"structuredContent"`
 		} `json:"result"`
 	}
 	if json.Unmarshal(body, &response, lenient) != nil || !response.Result.IsError {
-		return ""
+		return nil
 	}
-	return response.Result.Data.Code
+	return response.Result.Data
 }
 
 // withText returns an answer whose result has one text more. Answers without texts stay as they

@@ -56,6 +56,7 @@ func (b *Bridge) ask(ctx context.Context, m *message) []byte {
 	repeats := true
 	if m.method == methodCall {
 		sent.Key, repeats = b.keyOf(m)
+		sent.Refusal = refusalIn
 	}
 	answer, err := b.send(ctx, sent)
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/go-json-experiment/json"
+
 	"pws/client"
 )
 
@@ -80,8 +82,15 @@ func (t *Tree) contributeOne(ctx context.Context, files string, change Change) e
 	if found.hash == "" {
 		return errors.New(change.Path + " was changed while it was pushed: push again")
 	}
-	body := struct {
+	body, err := json.Marshal(struct {
 		Content string `json:"content"`
-	}{string(content)}
-	return call(ctx, http.MethodPut, files+encoded(change.Path), body, nil)
+	}{string(content)})
+	if err != nil {
+		return err
+	}
+	_, err = t.remote.Client.Do(ctx, &client.Request{
+		Method: http.MethodPut, Path: files + encoded(change.Path), Body: body,
+		Header: http.Header{"Content-Type": {"application/json"}}, Key: client.NewIdempotencyKey(),
+	})
+	return err
 }

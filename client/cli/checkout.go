@@ -51,7 +51,8 @@ func (c *CheckoutCommand) Run(ctx context.Context, env *Env) error {
 	}
 	bound, err := readBinding(dir)
 	switch {
-	case err == nil && (bound.Project != project || bound.Server != caller.Server):
+	case err == nil && (bound.Project != project ||
+		!client.SameService(bound.Server, caller.Server)):
 		return usagef("%s is bound to %s at %s", dir, bound.Project, bound.Server)
 	case errors.Is(err, fs.ErrNotExist):
 		bound, err = bindNew(dir, Binding{Server: caller.Server, Project: project, Files: filesAll})
@@ -129,7 +130,7 @@ func (c *Common) openTree(env *Env) (*account, *checkout.Tree, error) {
 
 // treeOf opens the working copy of a binding.
 func (*Common) treeOf(env *Env, caller *account, bound Binding) (*checkout.Tree, error) {
-	if bound.Server != caller.Server {
+	if !client.SameService(bound.Server, caller.Server) {
 		return nil, usagef("this directory is bound to %s, not to %s", bound.Server, caller.Server)
 	}
 	if bound.Files == "" || bound.Files == filesNone {

@@ -157,7 +157,7 @@ func (e *Env) proof(caller *account, task string) (map[string]any, error) {
 // of reports whether the claim is one of the caller. A session that was given from outside does not
 // say whose it is.
 func (h heldClaim) of(caller *account) bool {
-	return h.Server == caller.Server &&
+	return client.SameService(h.Server, caller.Server) &&
 		(caller.profile.AgentID == "" || h.AgentID == caller.profile.AgentID)
 }
 

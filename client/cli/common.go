@@ -17,8 +17,8 @@ const ServerDefault = "http://127.0.0.1:8080"
 // Common are the flags of all commands that ask a server.
 type Common struct {
 	Profile string `help:"Act as this profile ($PWS_PROFILE)." placeholder:"NAME"`
-	Server  string `help:"Base URL of the server ($PWS_SERVER)." placeholder:"URL"`
-	NoRetry bool   `help:"Send each request once."`
+	Server  string `help:"Base URL of the server, or several with commas ($PWS_SERVER)." placeholder:"URL"`
+	NoRetry bool   `help:"Send each request once, or once to each address of the server."`
 	Output
 }
 
@@ -57,7 +57,7 @@ func (c *Common) account(env *Env) (*account, error) {
 	found := new(account)
 	if token, set := env.variable(varToken); set {
 		// The file of a directory, which may come from others, must not choose who gets the token.
-		if orDefault(server) != ServerDefault && env.first(c.Server, varServer) == "" {
+		if orDefault(server) != ServerDefault && !c.chosen(env) {
 			return nil, usagef("%s is sent to no server that only a file names: set %s=%s if you trust it",
 				varToken, varServer, server)
 		}
@@ -95,8 +95,11 @@ func (c *Common) findProfile(env *Env, server string, found *account) error {
 		return nil
 	}
 	found.profile, found.signedIn = profile, true
+	if c.chosen(env) {
+		profile.Via = server
+	}
 	found.session = client.NewSession(env.Folders, profile, env.Program, env.key(profile))
-	found.Client = client.New(profile.Server, found.session)
+	found.Client = found.session.Client()
 	return nil
 }
 
@@ -117,13 +120,13 @@ func chooseProfile(
 ) (profile client.Profile, exists bool, err error) {
 	if name != "" {
 		profile, err = all.Get(name)
-		if err == nil && server != "" && profile.Server != server {
+		if err == nil && server != "" && !client.SameService(profile.Server, server) {
 			err = usagef("profile %s is of %s, not of %s", name, profile.Server, server)
 		}
 		return profile, err == nil, err
 	}
 	profile, err = all.Get("")
-	if err == nil && (server == "" || profile.Server == server) {
+	if err == nil && (server == "" || client.SameService(profile.Server, server)) {
 		return profile, true, nil
 	}
 	if server == "" {
@@ -131,7 +134,7 @@ func chooseProfile(
 	}
 	var of []client.Profile
 	for _, name := range all.Names() {
-		if all.ByName[name].Server == server {
+		if client.SameService(all.ByName[name].Server, server) {
 			of = append(of, all.ByName[name])
 		}
 	}
@@ -160,8 +163,25 @@ func (c *Common) server(env *Env) (string, error) {
 	return cleanServer(named)
 }
 
-// cleanServer is a base URL in the form in which profiles keep it.
+// chosen reports whether the caller names the server. The file of a directory, which may come from
+// others, adds no address to those that get a credential.
+func (c *Common) chosen(env *Env) bool { return env.first(c.Server, varServer) != "" }
+
+// cleanServer is a base URL, or several, in the form in which profiles keep it.
 func cleanServer(server string) (string, error) {
+	all := client.Addresses(server)
+	for at, address := range all {
+		clean, err := cleanAddress(address)
+		if err != nil {
+			return "", err
+		}
+		all[at] = clean
+	}
+	// Two that were written differently may be one.
+	return client.JoinAddresses(client.Addresses(client.JoinAddresses(all))), nil
+}
+
+func cleanAddress(server string) (string, error) {
 	base, err := url.Parse(server)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" ||
 		base.RawQuery != "" || base.Fragment != "" || base.User != nil {

@@ -196,8 +196,28 @@ func (d *doctor) checkKey(profile client.Profile) {
 // skewMax is how far the clocks may be apart: people compare times of the server with their own.
 const skewMax = 2 * time.Minute
 
-// checkReachable asks whether the server is healthy, and compares its clock.
+// checkReachable asks each address of the server. One that is silent is no fault where another
+// answers.
 func (d *doctor) checkReachable(ctx context.Context, server string) bool {
+	var silent []error
+	all := client.Addresses(server)
+	for _, address := range all {
+		if err := d.checkAddress(ctx, address); err != nil {
+			silent = append(silent, err)
+		}
+	}
+	for _, err := range silent {
+		if len(silent) < len(all) {
+			d.add("server", checkNote, err.Error(), nextStep(err, d.env))
+		} else {
+			d.fault("server", err)
+		}
+	}
+	return len(silent) < len(all)
+}
+
+// checkAddress asks whether a server is healthy, and compares its clock.
+func (d *doctor) checkAddress(ctx context.Context, server string) error {
 	ctx, cancel := context.WithTimeout(ctx, doctorPatience)
 	defer cancel()
 	nobody := client.New(server, nil)
@@ -207,30 +227,28 @@ func (d *doctor) checkReachable(ctx context.Context, server string) bool {
 	answer, err := nobody.Do(ctx, get(apiPath("health"), nil))
 	data, err := dataOf(answer, err)
 	if err != nil {
-		d.fault("server", err)
-		return false
+		return err
 	}
 	took := d.env.Now().Sub(before)
 	v, err := parseValue(data)
 	if err != nil {
-		d.fault("server", err)
-		return false
+		return err
 	}
 	d.add("server", checkOK, fmt.Sprintf("%s answers in %d ms, version %s", server,
 		took.Milliseconds(), v.at("version").text()), "")
 	there, err := http.ParseTime(answer.Header.Get("Date"))
 	if err != nil {
 		d.add("clock", checkNote, "the server does not say its time", "")
-		return true
+		return nil
 	}
 	apart := before.Add(took / 2).Sub(there).Round(time.Second)
 	if apart.Abs() > skewMax {
 		d.add("clock", checkBad, fmt.Sprintf("this clock is %s off that of the server", apart),
 			"set the clock of this machine by the network")
-		return true
+		return nil
 	}
 	d.add("clock", checkOK, fmt.Sprintf("%s off that of the server", apart), "")
-	return true
+	return nil
 }
 
 func (d *doctor) checkProject(ctx context.Context, caller *account, bound Binding) {

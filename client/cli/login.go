@@ -23,7 +23,7 @@ import (
 
 // LoginCommand signs in to a server. Without a key it makes one and registers an agent.
 type LoginCommand struct {
-	URL     string `arg:"" optional:"" name:"server" help:"Base URL of the server."`
+	URL     string `arg:"" optional:"" name:"server" help:"Base URL of the server, or several with commas."`
 	Profile string `help:"The profile to sign in ($PWS_PROFILE)." placeholder:"NAME"`
 	Handle  string `help:"The handle of a new agent." placeholder:"HANDLE"`
 	KeyFile string `name:"key" type:"path" help:"Use the key of this file, and leave it there." placeholder:"FILE"`
@@ -89,7 +89,8 @@ func (c *LoginCommand) target(env *Env) (client.Profile, error) {
 	if err != nil {
 		return none, err
 	}
-	server, err := (&Common{Server: c.URL}).server(env)
+	named := &Common{Server: c.URL}
+	server, err := named.server(env)
 	if err != nil {
 		return none, err
 	}
@@ -101,12 +102,19 @@ func (c *LoginCommand) target(env *Env) (client.Profile, error) {
 		return none, UsageError{err}
 	}
 	profile, exists := all.ByName[name]
-	if exists && server != "" && profile.Server != server {
+	if exists && server != "" && !client.SameService(profile.Server, server) {
 		return none, usagef("profile %s is of %s: choose another name with --profile", name,
 			profile.Server)
 	}
-	if !exists {
+	switch {
+	case !exists:
 		profile = client.Profile{Name: name, Server: orDefault(server)}
+	case named.chosen(env):
+		profile.Via = server
+		// One address of a list signs in there, and leaves the list as it is.
+		if len(client.Addresses(server)) > 1 {
+			profile.Server = server
+		}
 	}
 	if c.KeyFile != "" {
 		profile.KeyFile = c.KeyFile
@@ -115,16 +123,16 @@ func (c *LoginCommand) target(env *Env) (client.Profile, error) {
 }
 
 // nameFor is the name of the profile for a server: the default one if it is of that server or there
-// is none, else the server's own.
+// is none, else that of the server's first address.
 func nameFor(all client.Profiles, server string) string {
 	profile, err := all.Get("")
 	switch {
 	case errors.Is(err, client.ErrNoProfile):
 		return "default"
-	case server == "" || profile.Server == server:
+	case server == "" || client.SameService(profile.Server, server):
 		return profile.Name
 	}
-	_, host, _ := strings.Cut(server, "://")
+	_, host, _ := strings.Cut(client.Addresses(server)[0], "://")
 	return strings.NewReplacer(":", "-", "/", "-", "[", "", "]", "").Replace(host)
 }
 
@@ -137,7 +145,7 @@ func (c *LoginCommand) signIn(
 	if err != nil {
 		return done, err
 	}
-	server := client.New(profile.Server, nil)
+	server := client.New(profile.Reach(), nil)
 	defer server.Close()
 	begun, known, err := server.Register(ctx, key, env.Program)
 	if err != nil {
@@ -155,7 +163,7 @@ func (c *LoginCommand) signIn(
 		return done, err
 	}
 	profile.AgentID, profile.KeyID = session.Session.AgentID, session.Session.KeyID
-	if profile.Handle, err = handleOf(ctx, profile.Server, session); err != nil {
+	if profile.Handle, err = handleOf(ctx, profile.Reach(), session); err != nil {
 		return done, err
 	}
 	done.Profile, done.Server, done.Handle = profile.Name, profile.Server, profile.Handle

@@ -21,7 +21,7 @@ import (
 // MCPCommand is the bridge between an MCP host and the server.
 type MCPCommand struct {
 	Profile string `help:"Act as this profile ($PWS_PROFILE)." placeholder:"NAME"`
-	Server  string `help:"Base URL of the server ($PWS_SERVER)." placeholder:"URL"`
+	Server  string `help:"Base URL of the server, or several with commas ($PWS_SERVER)." placeholder:"URL"`
 	Project string `short:"p" help:"ID or name of the project of this directory ($PWS_PROJECT)." placeholder:"PROJECT"`
 	Tools   string `default:"core" enum:"core,all" help:"core: the tools of an ordinary day. all: every one."`
 	Names   string `default:"underscore" enum:"underscore,dots" help:"Names of tools: task_claim or task.claim."`
@@ -54,13 +54,22 @@ func (c *MCPCommand) Run(ctx context.Context, env *Env) error {
 	log.Debug("started", slog.String("version", env.Program.Version),
 		slog.String("server", asked.Caller().Server))
 	err = bridge.New(bridge.Config{
-		Service: asked, Offline: env.Offline, Query: c.query(), Project: project,
+		Service: asked, Offline: firstAddress(env.Offline), Query: c.query(), Project: project,
 		ReadOnly: c.Read,
 		Version:  env.Program.Version, Log: log, Catalogue: savedCatalogue{env.Folders.Cache},
 		NextStep: func(err error) string { return nextStep(err, env) },
 	}).Serve(ctx, env.In, env.Out)
 	log.Debug("ended")
 	return errors.Join(err, closeLog())
+}
+
+// firstAddress lets the answers of an endpoint name one address of its service.
+func firstAddress(
+	offline func(server string) (bridge.Offline, error),
+) func(server string) (bridge.Offline, error) {
+	return func(server string) (bridge.Offline, error) {
+		return offline(client.Addresses(server)[0])
+	}
 }
 
 // query is that of the endpoint.
@@ -164,7 +173,7 @@ func (l *lateAccount) current() (*account, error) {
 // agent writes must not go to a server that nobody has chosen.
 func (l *lateAccount) distrust(found *account) error {
 	if found == nil || found.signedIn || found.Server == ServerDefault ||
-		l.env.first(l.common.Server, varServer) != "" {
+		l.common.chosen(l.env) {
 		return nil
 	}
 	return &advisedError{

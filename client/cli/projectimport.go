@@ -172,7 +172,7 @@ func (a *account) sendParts(
 			return err
 		}
 		_, err = a.Do(ctx, &client.Request{
-			Method: http.MethodPut, Body: packed,
+			Method: http.MethodPut, Body: packed, Harmless: true,
 			Path: uploadsPath + "/" + to.ID + "/parts/" + strconv.Itoa(number),
 			Header: http.Header{
 				"Content-Type": {mediaBytes}, "Content-Encoding": {"gzip"},

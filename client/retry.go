@@ -1,0 +1,207 @@
+package client
+
+import (
+	"context"
+	"errors"
+	mathrand "math/rand/v2"
+	"net/http"
+	"time"
+)
+
+// The retries of a request at one address: the usual number of attempts, and the pause after the
+// first one, which doubles up to a longest one. A random part of up to the same length is added.
+const (
+	attemptsMax  = 5
+	firstPause   = 200 * time.Millisecond
+	longestPause = firstPause << (attemptsMax - 1)
+	RetryUsually = 30 * time.Second
+)
+
+// The rounds over several addresses: none begins later than roundsFor after the request, and the
+// pause before it is at most roundPauseMax, whatever a server asks for: another may answer already.
+const (
+	roundsFor     = 10 * time.Second
+	roundPauseMax = time.Second
+)
+
+// course is the way of one request over the addresses of its client.
+type course struct {
+	client  *Client
+	request *Request
+	begun   time.Time
+	// at is the index of the present address.
+	at int
+	// attempts were made where the server asked to come again, or there is no other.
+	attempts int
+	// tried are the addresses of this round that did not take the request, asked the longest pause
+	// that one of them wants, rounds the rounds before.
+	tried, rounds int
+	asked         time.Duration
+}
+
+func (c *Client) course(request *Request) *course {
+	return &course{
+		client: c, request: request, begun: c.now(), at: int(c.addresses.current.Load()),
+	}
+}
+
+// address is the base URL to send to.
+func (w *course) address() string { return w.client.addresses.all[w.at] }
+
+// Do sends a request, repeats it where that is safe, and returns an answer of success.
+//
+// Errors: *Failure, *UnreachableError, and those of Credentials and the context.
+func (c *Client) Do(ctx context.Context, request *Request) (*Answer, error) {
+	var answer *Answer
+	err := c.repeated(ctx, request, func(to string) (err error) {
+		answer, err = c.signed(ctx, to, request)
+		return err
+	})
+	return answer, err
+}
+
+// repeated calls send with an address until it succeeds, or should not be called again.
+func (c *Client) repeated(
+	ctx context.Context, request *Request, send func(to string) error,
+) error {
+	way := c.course(request)
+	for {
+		err := send(way.address())
+		if ctx.Err() != nil {
+			return err
+		}
+		if way.note(err); err == nil {
+			return nil
+		}
+		wait, again := way.next(err)
+		if !again || wait > 0 && c.wait(ctx, wait) != nil {
+			return err
+		}
+	}
+}
+
+// fate is what may follow a failed attempt.
+type fate int
+
+const (
+	// final: the error is the answer.
+	final fate = iota
+	// later: the same server may carry out the request after a pause.
+	later
+	// elsewhere: another server may carry it out now.
+	elsewhere
+)
+
+// fate says what may follow. A request that may have taken effect is not sent again unless a second
+// execution has no other effect than the first.
+func (w *course) fate(err error) fate {
+	safe := w.request.repeatable(w.client.addresses.several())
+	var failure *Failure
+	var unreachable *UnreachableError
+	switch {
+	case errors.As(err, &unreachable):
+		if safe || unreachable.unsent {
+			return elsewhere
+		}
+	case !errors.As(err, &failure):
+	case failure.nothingDone():
+		return elsewhere
+	case failure.outcomeUnknown():
+		if safe {
+			return elsewhere
+		}
+	// The server has not read the whole request, so it did nothing.
+	case failure.Status == http.StatusRequestTimeout,
+		failure.Status == http.StatusTooManyRequests,
+		failure.Status == http.StatusServiceUnavailable:
+		return later
+	case failure.Status == http.StatusBadGateway:
+		if safe {
+			return later
+		}
+	case failure.Code == codeStillRunning:
+		return later
+	}
+	return final
+}
+
+// note notes whether the present address has answered, for the requests that follow. An attempt
+// that got no credential was not sent.
+func (w *course) note(err error) {
+	var lost *UnreachableError
+	var failure *Failure
+	var unsigned *credentialError
+	switch {
+	case errors.As(err, &unsigned):
+	case errors.As(err, &lost), errors.As(err, &failure) && failure.ofServer():
+		w.client.addresses.left(w.at)
+	default:
+		w.client.addresses.answered(w.at)
+	}
+}
+
+// next goes to the address of the next attempt. It returns how long to wait before, and false if
+// there should be none.
+func (w *course) next(err error) (time.Duration, bool) {
+	c, fate := w.client, w.fate(err)
+	switch {
+	case fate == final:
+		return 0, false
+	case fate == elsewhere && c.addresses.several():
+		wait := w.move(err)
+		return wait, wait == 0 || w.within(wait, min(c.RetryFor, roundsFor))
+	}
+	w.attempts++
+	wait := longestPause
+	if w.attempts < attemptsMax {
+		wait = firstPause << (w.attempts - 1)
+	}
+	wait = max(wait+mathrand.N(wait), askedPause(err))
+	return wait, w.attempts < c.Attempts && w.within(wait, c.RetryFor)
+}
+
+// within reports whether a pause ends in that time of the request.
+func (w *course) within(wait, most time.Duration) bool {
+	return !w.client.now().Add(wait).After(w.begun.Add(most))
+}
+
+// move goes to the next address. It returns no pause within a round: a round that has begun is
+// completed, so that one slow server does not take the time of the others. What gets no credential
+// has asked all addresses for one.
+func (w *course) move(err error) time.Duration {
+	several := len(w.client.addresses.all)
+	w.at = (w.at + 1) % several
+	w.asked = max(w.asked, askedPause(err))
+	var unsigned *credentialError
+	if w.tried++; w.tried < several && !errors.As(err, &unsigned) {
+		return 0
+	}
+	wait := firstPause << min(w.rounds, attemptsMax)
+	wait = min(max(wait+mathrand.N(wait), w.asked), roundPauseMax)
+	w.tried, w.asked = 0, 0
+	w.rounds++
+	return wait
+}
+
+// reconnect is next for a stream, which has no end.
+func (w *course) reconnect(err error) time.Duration {
+	if w.fate(err) == elsewhere && w.client.addresses.several() {
+		return w.move(err)
+	}
+	wait := max(firstPause<<min(w.attempts, attemptsMax), askedPause(err))
+	w.attempts++
+	return wait
+}
+
+// progressed notes that a stream has brought something: its pauses begin anew. The round goes on,
+// so that servers that end each stream are not asked without a pause.
+func (w *course) progressed() { w.attempts, w.rounds = 0, 0 }
+
+// askedPause is the pause that an answer asks for.
+func askedPause(err error) time.Duration {
+	var failure *Failure
+	if errors.As(err, &failure) {
+		return failure.RetryAfter
+	}
+	return 0
+}
