@@ -68,26 +68,3 @@ func decodeCommand(data []byte) (member uint64, b *batch, err error) {
 	}
 	return member, b, nil
 }
-
-// state is the data of a snapshot descriptor: the gate in front of the command that follows, and a
-// state of the machine, which may contain the first entries that follow.
-type state struct {
-	gate     journal.Gate
-	position uint64
-	machine  []byte
-}
-
-func (s *state) encode() []byte {
-	b := appendUvarints(nil, uint64(s.gate.Reign), s.gate.Position, s.position)
-	return append(b, s.machine...)
-}
-
-func decodeState(data []byte) (state, error) {
-	r := disk.NewReader(data)
-	s := state{gate: journal.Gate{Reign: journal.Reign(r.Uvarint()), Position: r.Uvarint()}}
-	s.position = r.Uvarint()
-	if s.machine = r.Fixed(r.Len()); r.Failed() {
-		return state{}, errCommand
-	}
-	return s, nil
-}

@@ -33,6 +33,27 @@
 // and it follows the newest entry. So a batch of a deposed leader that is agreed on late has an
 // effect only where nothing came in between.
 //
+// # Members
+//
+// A group changes by one member at a time: a learner is added, becomes a voter, a member is
+// removed. The change is an entry of raft, whose context is the address of a member that is added.
+// All members apply it to a group, which decides alike on all of them whether it takes effect
+// (group.after), and note the members AFTER each entry, because a descriptor has those of its
+// index. The leader proposes a change only in its reign, so that all earlier ones are applied, and
+// refuses to remove a voter where most of those who are left were not heard lately.
+//
+// A member goes by the newest change that it has applied, so others may not know yet that one was
+// agreed on. Three rules keep them from waiting for ever for somebody who is gone. That a change
+// was agreed on is durable BEFORE it is applied: nobody comes back with an older group. Nothing is
+// proposed behind a change until it is applied: a removed leader has no entries that the others
+// lack. And a member that was removed goes on answering until nobody has asked it for anything for
+// a while. A leader that removes itself asks the voter that has most to begin an election.
+//
+// A new member starts from a copy of the data of another one and a Descriptor, which was made
+// BEFORE the copy. The copy may have entries of the journal that the descriptor has not; the gate
+// admits them when they are agreed on, and they are passed over. Raft ignores a descriptor in which
+// the receiver is no member, so a leader that would send one makes a newer one first.
+//
 // # Order of effects
 //
 // Entries and the hard state of raft are durable BEFORE the messages that rest on them are sent,
@@ -51,6 +72,16 @@
 //	base     index, term, four lists of members (voters, learners, voters outgoing, learners
 //	         next), each with its count, 1 if the group leaves by itself, length, descriptor
 //	entries  count, index of the first, then each: term, type, length, data
+//
+// The descriptor in a base, whose numbers are uvarints, too, is
+//
+//	version  1 byte: 1
+//	gate     reign and position, position of the state of the machine
+//	members  count, then each: number, length, address; members without one may be missing
+//	removed  count, numbers
+//	machine  the rest: a state of the machine
+//
+// What Descriptor returns is a record with a base alone, and its CRC-32C, 4 bytes, little-endian.
 //
 // Nothing is overwritten. Entries replace all that were there from the first of them on: that is
 // how a suffix is truncated. A descriptor replaces all entries up to its index, and those behind it

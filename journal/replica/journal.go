@@ -40,6 +40,14 @@ type Options struct {
 	ElectionTicks int
 	// KeepBytes is how much of raft's log stays in memory for members that lag; 64 MiB.
 	KeepBytes int64
+	// OnMembers, unless nil, gets the members at the start and whenever they have changed. It is
+	// called by the goroutine of the journal and must not wait for anything.
+	OnMembers func([]Member)
+	// OnRemoved, unless nil, is called once, by the goroutine of the journal, AFTER this member was
+	// removed, also BEFORE this start, and others have not asked it for anything for three times
+	// ElectionTicks. Until then it has to go on: others may need its vote to agree on the removal.
+	// It must not wait for anything; Close comes from elsewhere.
+	OnRemoved func()
 	Log       *slog.Logger
 
 	// leaseFor, for tests, is how long a leader trusts in what most members have said.
@@ -81,22 +89,6 @@ const (
 	readWaitMax = time.Second
 )
 
-// Begin makes the log of a member of a group that begins, in a directory that has none. All members
-// begin with the same entries of the journal, up to a position.
-func Begin(dir string, voters []uint64, position uint64) error {
-	records, _, err := wal.Open(wal.Options{Dir: dir, ReserveBytes: -1})
-	if err != nil {
-		return err
-	}
-	_, err = Open(records)
-	if err == nil {
-		err = fmt.Errorf("replica: %s has the log of a member already", dir)
-	} else if errors.Is(err, ErrNoMember) {
-		_, err = Bootstrap(records, voters, First(position, nil))
-	}
-	return errors.Join(err, records.Close())
-}
-
 // Journal is a journal.Journal that a group holds together. What the members have agreed on is
 // appended to a log of entries, which is that of journal.Local: it is durable there BEFORE the
 // machine learns of it, so all that reads the log of one server reads this one.
@@ -136,6 +128,9 @@ type Journal struct {
 	pulling bool
 	reads   rounds
 	ticks   int
+	// members were given to OnMembers, released says that OnRemoved was called.
+	members  []Member
+	released bool
 
 	mu struct {
 		sync.Mutex
@@ -197,7 +192,7 @@ func (j *Journal) openRaft(o journal.Options) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", filepath.Base(j.options.Dir), err)
 	}
-	base, err := decodeState(l.base.GetData())
+	base, err := decodeState(l.base)
 	if err == nil && base.position > j.handed {
 		err = fmt.Errorf("%w: it begins AFTER entry %d of the journal, which ends with %d",
 			ErrInconsistent, base.position, j.handed)

@@ -46,6 +46,9 @@ type resident struct {
 		reign  journal.Reign
 	}
 	failed atomic.Pointer[error]
+	// told are the members that OnMembers was given, and removals how often OnRemoved was called.
+	told     atomic.Pointer[[]Member]
+	removals atomic.Int32
 	// ignores has the machine keep nothing.
 	ignores bool
 }
@@ -66,13 +69,25 @@ func (r *resident) Pull(_ context.Context, member, from uint64) ([][]byte, error
 	return to.Entries(from)
 }
 
+// all are the members at this moment, while others join.
+func (h *hub) all() []*resident {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.members)
+}
+
 func (h *hub) reach(from, to uint64) *Journal {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.mu.cut[[2]uint64{from, to}] {
 		return nil
 	}
-	return h.members[to-1].j.Load()
+	for _, each := range h.members {
+		if each.member == to {
+			return each.j.Load()
+		}
+	}
+	return nil
 }
 
 // isolate cuts a member off, or heals its ways.
@@ -135,16 +150,23 @@ func (r *resident) leading() journal.Reign {
 	return r.mu.reign
 }
 
+// membersOf are the first members of a group.
+func membersOf(size int) (all []Member) {
+	for at := range size {
+		all = append(all, Member{uint64(at + 1), addressOf(uint64(at + 1)), true})
+	}
+	return all
+}
+
+func addressOf(member uint64) string { return fmt.Sprintf("host-%d:1", member) }
+
 func newHub(t testing.TB, size int, change func(*Options)) *hub {
 	t.Helper()
 	h := &hub{t: t}
 	h.mu.cut = map[[2]uint64]bool{}
-	var voters []uint64
-	for at := range size {
-		voters = append(voters, uint64(at+1))
-	}
-	for _, member := range voters {
-		r := &resident{hub: h, member: member, dir: t.TempDir(), change: change}
+	voters := membersOf(size)
+	for _, m := range voters {
+		r := &resident{hub: h, member: m.Number, dir: t.TempDir(), change: change}
 		if err := Begin(filepath.Join(r.dir, "raft"), voters, 0); err != nil {
 			t.Fatal(err)
 		}
@@ -165,6 +187,7 @@ func (r *resident) start() {
 	r.hub.t.Helper()
 	o := Options{
 		Member: r.member, Dir: filepath.Join(r.dir, "raft"), Transport: r, Tick: 20 * time.Millisecond,
+		OnMembers: func(all []Member) { r.told.Store(&all) }, OnRemoved: func() { r.removals.Add(1) },
 	}
 	if r.change != nil {
 		r.change(&o)
@@ -202,7 +225,7 @@ func (h *hub) until(what string, condition func() bool) {
 	for !condition() {
 		select {
 		case <-within:
-			for _, r := range h.members {
+			for _, r := range h.all() {
 				if j := r.j.Load(); j != nil {
 					h.t.Logf("%d has %d: %+v", r.member, r.position(), j.Status())
 				}
@@ -217,7 +240,7 @@ func (h *hub) until(what string, condition func() bool) {
 func (h *hub) leader(except ...uint64) (found *resident) {
 	h.t.Helper()
 	h.until("a leader", func() bool {
-		for _, r := range h.members {
+		for _, r := range h.all() {
 			if r.leading() != 0 && !slices.Contains(except, r.member) {
 				found = r
 			}
@@ -544,10 +567,10 @@ func TestBegin(t *testing.T) {
 	if _, _, err := OpenJournal(options, raft); !errors.Is(err, ErrNoMember) {
 		t.Errorf("without a beginning: %v", err)
 	}
-	if err := Begin(raft.Dir, []uint64{1}, 7); err != nil {
+	if err := Begin(raft.Dir, membersOf(1), 7); err != nil {
 		t.Fatal(err)
 	}
-	if err := Begin(raft.Dir, []uint64{1}, 7); err == nil {
+	if err := Begin(raft.Dir, membersOf(1), 7); err == nil {
 		t.Error("it begins twice")
 	}
 	if _, _, err := OpenJournal(options, raft); !errors.Is(err, ErrInconsistent) {

@@ -41,6 +41,8 @@ type Log struct {
 	// places are the positions of the records of entries.
 	places []uint64
 	bytes  int64
+	// agreed is how far the records say that the members agree; hard may have more.
+	agreed uint64
 	// opening says that the records are read, whose first ones may be incomplete.
 	opening bool
 	// sealed says that the last record has nothing that anybody relies on.
@@ -54,17 +56,22 @@ var _ raft.Storage = (*Log)(nil)
 // members, which are the same for all, and a snapshot descriptor of what all of them begin with.
 func Bootstrap(records Records, voters []uint64, state []byte) (*Log, error) {
 	voters = slices.Sorted(slices.Values(voters))
-	l := &Log{records: records, hard: &raftpb.HardState{}}
-	first := &raftpb.Snapshot{
+	return begin(records, &raftpb.Snapshot{
 		Metadata: &raftpb.SnapshotMetadata{
 			Index: new(uint64(1)), Term: new(uint64(1)), ConfState: &raftpb.ConfState{Voters: voters},
 		},
 		Data: state,
-	}
+	})
+}
+
+// begin makes empty records those of a member that has voted for nobody and goes on from a base.
+func begin(records Records, base *raftpb.Snapshot) (*Log, error) {
+	l := &Log{records: records, hard: &raftpb.HardState{}}
 	hard := &raftpb.HardState{
-		Term: new(uint64(1)), Vote: new(uint64(0)), Commit: new(uint64(1)),
+		Term: new(base.GetMetadata().GetTerm()), Vote: new(uint64(0)),
+		Commit: new(base.GetMetadata().GetIndex()),
 	}
-	return l, l.Append(hard, first, nil)
+	return l, l.Append(hard, base, nil)
 }
 
 // Open reads records, and seals them: from now on others may rely on what they have. Errors:
@@ -104,7 +111,7 @@ func (l *Log) apply(pos uint64, rec *record) error {
 			return fmt.Errorf("%w: term %d, agreed on %d, AFTER %d and %d", ErrInconsistent,
 				rec.hard.GetTerm(), rec.hard.GetCommit(), l.hard.GetTerm(), l.hard.GetCommit())
 		}
-		l.hard = rec.hard
+		l.hard, l.agreed = rec.hard, rec.hard.GetCommit()
 	}
 	if rec.base != nil {
 		if err := l.rebase(pos, rec.base); err != nil {
@@ -240,6 +247,16 @@ func (l *Log) Agree(hard *raftpb.HardState) {
 			Term: new(l.hard.GetTerm()), Vote: new(l.hard.GetVote()), Commit: new(hard.GetCommit()),
 		}
 	}
+}
+
+// KeepAgreed makes durable that the members agree up to an index, which Agree has noted, and seals
+// it. It returns AFTER that.
+func (l *Log) KeepAgreed(index uint64) error {
+	if l.failed == nil && l.agreed < index {
+		_ = l.Append(l.hard, nil, nil)
+		return l.Seal()
+	}
+	return l.failed
 }
 
 // outcome receives the result of a record.

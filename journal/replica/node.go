@@ -7,7 +7,6 @@ import (
 
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
-	"go.etcd.io/raft/v3/tracker"
 
 	"pws/journal"
 )
@@ -54,10 +53,11 @@ type Node struct {
 	raw    *raft.RawNode
 	log    *Log
 	gate   journal.Gate
-	// applied is the index of the newest entry of raft that was applied, and marks has the gate AFTER
-	// each of them behind the log's base.
+	group  *group
+	// applied is the index of the newest entry of raft that was applied, and marks has what was so
+	// AFTER each of them behind the log's base.
 	applied uint64
-	marks   []journal.Gate
+	marks   []mark
 	// reign is 0 while this member does not lead. claimed is the term in which it has proposed one.
 	reign   journal.Reign
 	claimed uint64
@@ -72,6 +72,22 @@ type Node struct {
 	// awaited counts, on the leader, the ticks since a member was sent a descriptor of which nothing
 	// was reported.
 	awaited map[uint64]int
+	// unnamed says that a member was to get a descriptor that does not name it.
+	unnamed bool
+	// now counts the ticks, and heard has when members were heard of last.
+	now   int
+	heard map[uint64]int
+	// changing receives the outcome of the change that this leader has proposed; nil without one.
+	changing func(error)
+	// near counts, on the leader, the ticks in which the log of a learner was close to its own.
+	near map[uint64]int
+	// parting are the ticks since this member was removed and heard another.
+	parting int
+	// farewell is sent AFTER this leader has applied its own removal.
+	farewell *raftpb.Message
+	// summons is a message that asks for an election at once. It waits until all that is agreed on is
+	// applied.
+	summons *raftpb.Message
 	// unfenced is how tests show what the gate and the reigns are for.
 	unfenced bool
 	failed   error
@@ -84,6 +100,12 @@ var ErrForgotten = errors.New("replica: the log has lost entries that were ackno
 // sealTicks is how long a record may be the last one without a seal.
 const sealTicks = 2
 
+// mark is what was so AFTER an entry of raft.
+type mark struct {
+	gate  journal.Gate
+	group *group
+}
+
 type queued struct {
 	payload []byte
 	done    journal.Committed
@@ -94,6 +116,7 @@ func NewNode(config Config) (*Node, error) {
 	n := &Node{
 		config: config, log: config.Log, listening: config.ListenTicks,
 		opened: config.Log.hard.GetTerm(), awaited: map[uint64]int{},
+		heard: map[uint64]int{}, near: map[uint64]int{},
 	}
 	if err := n.restore(config.Log.base); err != nil {
 		return nil, err
@@ -102,65 +125,25 @@ func NewNode(config Config) (*Node, error) {
 		ID: config.Member, ElectionTick: config.ElectionTicks, HeartbeatTick: config.HeartbeatTicks,
 		Storage: config.Log, Applied: n.applied, MaxSizePerMsg: 1 << 20, MaxInflightMsgs: 256,
 		MaxCommittedSizePerReady: 16 << 20, CheckQuorum: true, PreVote: true,
-		ReadOnlyOption: raft.ReadOnlySafe, DisableProposalForwarding: true, Logger: config.Logger,
+		ReadOnlyOption: raft.ReadOnlySafe, DisableProposalForwarding: true,
+		StepDownOnRemoval: true, Logger: config.Logger,
 	})
 	n.raw = raw
 	return n, err
 }
 
-// restore takes over the gate of a descriptor.
-func (n *Node) restore(base *raftpb.Snapshot) error {
-	s, err := decodeState(base.GetData())
-	if err != nil {
-		return fmt.Errorf("replica: descriptor of %d: %w", base.GetMetadata().GetIndex(), err)
-	}
-	n.gate, n.applied, n.marks = s.gate, base.GetMetadata().GetIndex(), nil
-	return nil
-}
-
-// First is the descriptor of what the members of a group begin with.
-func First(position uint64, descriptor []byte) []byte {
-	s := state{
-		gate: journal.Gate{Position: position}, position: position, machine: descriptor,
-	}
-	return s.encode()
-}
-
 // Tick counts the time.
 func (n *Node) Tick() {
 	n.quiet++
+	n.now++
+	n.parting++
 	if n.listens() {
 		n.listening--
 		return
 	}
 	n.raw.Tick()
 	n.resend()
-}
-
-// reportElections is how many times ElectionTicks may pass until a report is lost.
-const reportElections = 4
-
-// resend has a member sent a descriptor again where no report has come of the last one: raft sends
-// nothing else to it until then, and what would report may have crashed.
-func (n *Node) resend() {
-	if n.raw.BasicStatus().RaftState != raft.StateLeader {
-		clear(n.awaited)
-		return
-	}
-	var lost []uint64
-	n.raw.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
-		if p.State != tracker.StateSnapshot {
-			delete(n.awaited, id)
-			return
-		}
-		if n.awaited[id]++; n.awaited[id] > reportElections*n.config.ElectionTicks {
-			lost = append(lost, id)
-		}
-	})
-	for _, id := range lost {
-		delete(n.awaited, id)
-		n.Reported(id, false)
-	}
+	n.promote()
 }
 
 // listens reports whether this member keeps out of elections.
@@ -173,13 +156,20 @@ func (n *Node) listens() bool {
 	return n.listening > 0
 }
 
-// Step takes a message of another member. What does not belong to the group is ignored.
+// Step takes a message of another member. What removed members send is ignored; others that this
+// one does not know may be new.
 func (n *Node) Step(m *raftpb.Message) {
+	if !n.hears(m) {
+		return
+	}
 	switch m.GetType() {
-	case raftpb.MsgVote, raftpb.MsgPreVote, raftpb.MsgTimeoutNow:
+	case raftpb.MsgVote, raftpb.MsgPreVote:
 		if n.listens() {
 			return
 		}
+	case raftpb.MsgTimeoutNow:
+		n.summons = m
+		return
 	case raftpb.MsgHeartbeat:
 		// A leader names nothing that this member has not acknowledged.
 		if m.GetTerm() >= n.log.hard.GetTerm() && m.GetCommit() > n.log.last() && n.failed == nil {
@@ -228,61 +218,6 @@ func (n *Node) Learn(pos uint64, payload []byte) error {
 	return nil
 }
 
-// Unneeded is the newest position that all members have which the leader has heard lately. It is
-// the newest of all on others.
-func (n *Node) Unneeded() uint64 {
-	least := n.applied
-	if n.raw.BasicStatus().RaftState == raft.StateLeader {
-		n.raw.WithProgress(func(_ uint64, _ raft.ProgressType, p tracker.Progress) {
-			if p.RecentActive {
-				least = min(least, p.Match)
-			}
-		})
-	}
-	base := n.log.base.GetMetadata().GetIndex()
-	if least <= base || len(n.marks) == 0 {
-		return 0
-	}
-	return n.marks[min(least-base, uint64(len(n.marks)))-1].Position
-}
-
-// Status is what a member knows of its group.
-type Status struct {
-	Member uint64 `json:"member"`
-	// Leader is 0 while none is known.
-	Leader uint64 `json:"leader"`
-	Term   uint64 `json:"term"`
-	// Reign is 0 while this member does not lead.
-	Reign uint64 `json:"reign"`
-	// Agreed is the index of raft up to which the members agree, Applied the one up to which this
-	// member has handed on everything, Last that of its newest entry.
-	Agreed  uint64 `json:"agreed"`
-	Applied uint64 `json:"applied"`
-	Last    uint64 `json:"last"`
-	// Position is that of the newest entry of the journal. LogBytes is the size of raft's entries.
-	Position uint64 `json:"position"`
-	LogBytes int64  `json:"log_bytes"`
-	// Matches are, on the leader, the indexes that the members have.
-	Matches map[uint64]uint64 `json:"matches,omitempty"`
-}
-
-// Status returns what is known now.
-func (n *Node) Status() Status {
-	basic := n.raw.BasicStatus()
-	s := Status{
-		Member: n.config.Member, Leader: basic.Lead, Term: basic.GetTerm(), Reign: uint64(n.reign),
-		Agreed: basic.GetCommit(), Applied: n.applied, Last: n.log.last(),
-		Position: n.config.Position, LogBytes: n.log.Bytes(),
-	}
-	if basic.RaftState == raft.StateLeader {
-		s.Matches = map[uint64]uint64{}
-		n.raw.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
-			s.Matches[id] = p.Match
-		})
-	}
-	return s
-}
-
 // Position is that of the newest entry that was applied.
 func (n *Node) Position() uint64 { return n.gate.Position }
 
@@ -328,7 +263,7 @@ func (n *Node) fail(err error) {
 }
 
 func (n *Node) work(send func(*raftpb.Message)) error {
-	for n.propose(); n.raw.HasReady(); n.propose() {
+	for n.ready() {
 		ready := n.raw.Ready()
 		if err := n.persist(&ready); err != nil {
 			return err
@@ -342,7 +277,7 @@ func (n *Node) work(send func(*raftpb.Message)) error {
 			}
 		}
 		for _, m := range ready.Messages {
-			send(m)
+			n.send(m, send)
 		}
 		for _, e := range ready.CommittedEntries {
 			if err := n.apply(e); err != nil {
@@ -350,8 +285,33 @@ func (n *Node) work(send func(*raftpb.Message)) error {
 			}
 		}
 		n.raw.Advance(ready)
+		if n.farewell != nil {
+			send(n.farewell)
+			n.farewell = nil
+		}
 	}
 	return nil
+}
+
+// ready reports whether there is something to do. An election is asked for when nothing else is:
+// raft does not begin one while a change of the group waits to be applied.
+func (n *Node) ready() bool {
+	n.propose()
+	if n.summons != nil && !n.raw.HasReady() {
+		_ = n.raw.Step(n.summons)
+		n.summons = nil
+	}
+	return n.raw.HasReady()
+}
+
+// send sends a message, unless it is a descriptor that would be ignored.
+func (n *Node) send(m *raftpb.Message, send func(*raftpb.Message)) {
+	if m.GetType() == raftpb.MsgSnap && !names(m.GetSnapshot(), m.GetTo()) {
+		n.unnamed = true
+		n.Reported(m.GetTo(), false)
+		return
+	}
+	send(m)
 }
 
 // persist makes durable what has to be BEFORE messages are sent. How far the members agree need
@@ -367,7 +327,7 @@ func (n *Node) persist(ready *raft.Ready) error {
 	}
 	// The log follows the state that the machine has made durable BEFORE, also where the machine has
 	// applied all of it: that may not be durable.
-	s, err := decodeState(ready.Snapshot.GetData())
+	s, err := decodeState(ready.Snapshot)
 	if err == nil && s.position >= n.config.Position {
 		n.yield(journal.ErrOutcomeUnknown)
 		err = n.config.Machine.Install(s.position, s.machine)
@@ -386,6 +346,9 @@ func (n *Node) persist(ready *raft.Ready) error {
 func (n *Node) propose() {
 	status := n.raw.BasicStatus()
 	if status.RaftState != raft.StateLeader {
+		return
+	}
+	if n.changeWaits() {
 		return
 	}
 	if n.reign == 0 && n.unfenced {
@@ -421,6 +384,7 @@ func (n *Node) yield(err error) {
 	}
 	n.reign = 0
 	n.config.Machine.Yield()
+	n.changed(err)
 	pending := append(n.inFlight, n.queue...)
 	n.inFlight, n.queue, n.queueBytes = nil, nil, 0
 	for _, one := range pending {
@@ -437,13 +401,23 @@ func (n *Node) apply(e *raftpb.Entry) error {
 	if e.GetIndex() != n.applied+1 {
 		return errUnexpected
 	}
-	if len(e.GetData()) > 0 {
-		if err := n.command(e); err != nil {
-			return err
-		}
+	var err error
+	switch {
+	case e.GetType() == raftpb.EntryConfChangeV2:
+		err = n.applyChange(e)
+	case e.GetType() != raftpb.EntryNormal:
+		err = errCommand
+	case len(e.GetData()) > 0:
+		err = n.command(e)
+	case n.reign != 0:
+		// Raft has put it in the place of a change that it does not take.
+		n.changed(ErrChangePending)
+	}
+	if err != nil {
+		return err
 	}
 	n.applied = e.GetIndex()
-	n.marks = append(n.marks, n.gate)
+	n.marks = append(n.marks, mark{n.gate, n.group})
 	return nil
 }
 
@@ -506,39 +480,5 @@ func (n *Node) applyOwn(b *batch) error {
 			one.done.Committed(n.config.Position, nil)
 		}
 	}
-	return nil
-}
-
-// Compact lets the log forget commands that a state of the machine contains, which is durable and
-// of a position that was applied. It does nothing where none can be forgotten.
-func (n *Node) Compact(position uint64, descriptor []byte) error {
-	if n.failed != nil {
-		return n.failed
-	}
-	base := n.log.base.GetMetadata()
-	keep := len(n.marks)
-	for keep > 0 && n.marks[keep-1].Position > position {
-		keep--
-	}
-	if keep == 0 {
-		return nil
-	}
-	index := base.GetIndex() + uint64(keep)
-	term, err := n.log.Term(index)
-	if err != nil {
-		return err
-	}
-	s := state{gate: n.marks[keep-1], position: position, machine: descriptor}
-	err = n.log.Compact(&raftpb.Snapshot{
-		Metadata: &raftpb.SnapshotMetadata{
-			Index: &index, Term: &term, ConfState: base.GetConfState(),
-		},
-		Data: s.encode(),
-	})
-	if err != nil {
-		n.fail(err)
-		return n.failed
-	}
-	n.marks = append([]journal.Gate(nil), n.marks[keep:]...)
 	return nil
 }

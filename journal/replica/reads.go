@@ -101,6 +101,13 @@ func (j *Journal) answer() {
 		close(one.done)
 	}
 	r.applied = waits
+	if j.node.Removed() {
+		// Others do not answer it any more.
+		for _, one := range append(r.take(), fresh...) {
+			close(one.failed)
+		}
+		return
+	}
 	// Those of a round that was lost are asked for again.
 	r.asked = append(r.asked, fresh...)
 	if len(r.asked) > 0 && j.ask() {

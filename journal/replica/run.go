@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
@@ -19,7 +20,7 @@ func (j *Journal) run() {
 	defer close(j.done)
 	ticker := time.NewTicker(j.options.Tick)
 	defer ticker.Stop()
-	for {
+	for j.turn() {
 		select {
 		case <-j.stop:
 			j.end(journal.ErrClosed)
@@ -35,17 +36,40 @@ func (j *Journal) run() {
 			call()
 		case <-j.wake:
 		}
-		j.propose()
-		err := j.node.Work(j.send)
-		if err != nil {
-			j.latch(err)
+	}
+}
+
+// turn does all that is to be done now. It reports false AFTER a failure, which ends the journal.
+func (j *Journal) turn() bool {
+	j.propose()
+	if err := j.node.Work(j.send); err != nil {
+		j.latch(err)
+	}
+	if err := j.Healthy(); err != nil {
+		j.end(err)
+		return false
+	}
+	j.answer()
+	j.noteStatus()
+	j.noteMembers()
+	return true
+}
+
+// noteMembers tells who the members are, and that this is none any more.
+func (j *Journal) noteMembers() {
+	if members := j.node.Members(); !slices.Equal(members, j.members) {
+		j.members = members
+		j.options.Log.Info("the members of the group", "members", members)
+		if j.options.OnMembers != nil {
+			j.options.OnMembers(slices.Clone(members))
 		}
-		if err = j.Healthy(); err != nil {
-			j.end(err)
-			return
+	}
+	if !j.released && j.node.Released() {
+		j.released = true
+		j.options.Log.Warn("this server was removed from the group")
+		if j.options.OnRemoved != nil {
+			j.options.OnRemoved()
 		}
-		j.answer()
-		j.noteStatus()
 	}
 }
 
@@ -110,7 +134,7 @@ func (j *Journal) take(m *raftpb.Message) {
 	}
 	switch m.GetType() {
 	case raftpb.MsgSnap:
-		s, err := decodeState(m.GetSnapshot().GetData())
+		s, err := decodeState(m.GetSnapshot())
 		if err != nil {
 			return
 		}
@@ -160,11 +184,15 @@ const (
 	pullTimeMax = 10 * time.Second
 )
 
-// tick asks whether this member still leads, and lets raft forget what nobody needs.
+// tick asks whether this member still leads, and lets raft forget what nobody needs. Work finds the
+// errors.
 func (j *Journal) tick() {
 	j.reads.age++
 	if j.node.Reign() != 0 {
 		j.ask()
+	}
+	if j.node.NeedsCompact() {
+		_ = j.node.Compact(j.entries.Durable(), nil)
 	}
 	if j.ticks++; j.ticks%compactTicks != 0 {
 		return
@@ -177,7 +205,6 @@ func (j *Journal) tick() {
 	if bytes <= j.options.KeepBytes && count <= keepEntries {
 		position = min(position, j.node.Unneeded())
 	}
-	// The error is found by Work.
 	_ = j.node.Compact(position, nil)
 }
 

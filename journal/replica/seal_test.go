@@ -13,8 +13,8 @@ import (
 func lone(t *testing.T, listen int) (*server, *Node) {
 	t.Helper()
 	s := &simulation{t: t, calm: true, known: map[uint64]bool{}, leaders: map[journal.Reign]uint64{}}
-	o := &server{sim: s, member: 1}
-	o.records = &modelRecords{sim: s, first: 1, shadow: &Log{hard: &raftpb.HardState{}}}
+	o := s.newServer()
+	o.records = s.emptyRecords()
 	l, err := Bootstrap(o.records, []uint64{1, 2, 3}, First(0, machineState{}.encode()))
 	if err != nil {
 		t.Fatal(err)

@@ -3,11 +3,9 @@ package replica
 import (
 	cryptorand "crypto/rand"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
-	"iter"
 	"log"
 	"math/rand/v2"
 	"os"
@@ -18,116 +16,11 @@ import (
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
 	"go.uber.org/goleak"
-	"google.golang.org/protobuf/proto"
 
-	"pws/internal/disk"
 	"pws/journal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// server is a member of the group, with what it has on disk.
-type server struct {
-	sim     *simulation
-	member  uint64
-	records *modelRecords
-	// saved is the durable state of the machine.
-	saved machineState
-	// node is nil while the server is down; what follows is lost then.
-	node    *Node
-	current machineState
-	reign   journal.Reign
-	// frozen is how many steps the server stands still.
-	frozen int
-	// resume goes on with work that waits for the disk, and crash ends it; nil without such work.
-	resume func() (struct{}, bool)
-	crash  func()
-	worked error
-}
-
-// machineState is a position and all values up to it.
-type machineState struct {
-	position uint64
-	values   []uint64
-}
-
-func (m machineState) encode() []byte {
-	b := binary.AppendUvarint(nil, m.position)
-	for _, value := range m.values {
-		b = binary.AppendUvarint(b, value)
-	}
-	return b
-}
-
-func decodeMachine(data []byte) (m machineState) {
-	r := disk.NewReader(data)
-	m.position = r.Uvarint()
-	for r.Len() > 0 {
-		m.values = append(m.values, r.Uvarint())
-	}
-	return m
-}
-
-func (m *machineState) apply(s *simulation, pos, value uint64) {
-	if pos != m.position+1 {
-		s.t.Fatalf("%s: entry %d AFTER %d", s, pos, m.position)
-	}
-	m.position, m.values = pos, append(m.values[:len(m.values):len(m.values)], value)
-	s.agreed(pos, value)
-}
-
-// Follow implements Machine.
-func (o *server) Follow(pos uint64, payload []byte) error {
-	value, _ := binary.Uvarint(payload)
-	o.current.apply(o.sim, pos, value)
-	return nil
-}
-
-// Lead implements Machine.
-func (o *server) Lead(reign journal.Reign) {
-	if leader, led := o.sim.leaders[reign]; led || reign <= o.reign {
-		o.sim.t.Fatalf("%s: %d leads reign %d, which was led by %d", o.sim, o.member, reign, leader)
-	}
-	o.sim.leaders[reign] = o.member
-	o.reign = reign
-}
-
-// Yield implements Machine.
-func (o *server) Yield() {
-	if o.reign == 0 {
-		o.sim.t.Fatalf("%s: %d yields twice", o.sim, o.member)
-	}
-	o.reign = 0
-}
-
-// Install implements Machine.
-func (o *server) Install(position uint64, descriptor []byte) error {
-	o.saved = decodeMachine(descriptor)
-	if o.saved.position != position || position < o.current.position {
-		o.sim.t.Fatalf("%s: a state of %d for %d, AFTER %d", o.sim, o.saved.position, position,
-			o.current.position)
-	}
-	o.current = o.saved
-	o.sim.installs++
-	return nil
-}
-
-// write is a value on its way.
-type write struct {
-	server *server
-	value  uint64
-}
-
-// Committed implements journal.Committed.
-func (w *write) Committed(pos uint64, err error) {
-	s := w.server.sim
-	if err != nil {
-		s.unknown++
-		return
-	}
-	w.server.current.apply(s, pos, w.value)
-	s.acknowledged = append(s.acknowledged, w.value)
-}
 
 // letter is a message on its way.
 type letter struct {
@@ -159,13 +52,40 @@ type simulation struct {
 	acknowledged []uint64
 	leaders      map[journal.Reign]uint64
 	values       uint64
+	// groups are the members AFTER entries of raft.
+	groups map[uint64]*group
 
 	// unfenced is without the gate and its reigns, lies with disks that report too early, silent
 	// without reports of descriptors, of which half are lost.
 	unfenced, lies, silent bool
 
-	unknown, installs, crashes, slows, flips int
-	trace                                    uint64
+	counts
+	trace uint64
+}
+
+// counts are how often something has happened that the simulation is for: values of unknown
+// outcome, states installed, crashes, slow writes, flipped bits, new servers, changes of the group,
+// leaders that have removed themselves, and removed servers that were let go.
+type counts struct {
+	unknown, installs, crashes, slows, flips, joins, changes, abdications, released int
+}
+
+func (c *counts) add(other counts) {
+	c.unknown += other.unknown
+	c.installs += other.installs
+	c.crashes += other.crashes
+	c.slows += other.slows
+	c.flips += other.flips
+	c.joins += other.joins
+	c.changes += other.changes
+	c.abdications += other.abdications
+	c.released += other.released
+}
+
+// least is the smallest of the counts.
+func (c *counts) least() int {
+	return min(c.unknown, c.installs, c.crashes, c.slows, c.flips, c.joins, c.changes, c.abdications,
+		c.released)
 }
 
 func (s *simulation) String() string { return fmt.Sprintf("PWS_SEED=%d step %d", s.seed, s.step) }
@@ -198,148 +118,28 @@ func newSimulation(t failer, seed uint64, change func(*simulation)) *simulation 
 	s := &simulation{
 		t: t, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), cut: map[[2]uint64]bool{},
 		known: map[uint64]bool{}, leaders: map[journal.Reign]uint64{}, calm: true,
+		groups: map[uint64]*group{},
 	}
 	change(s)
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[:], seed)
 	cryptorand.Reader = entropy{rand.NewChaCha8(key)}
 	size := 3 + 2*s.pick(2)
-	voters := make([]uint64, size)
-	for at := range voters {
-		voters[at] = uint64(at + 1)
+	first, err := beginning(membersOf(size))
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, member := range voters {
-		o := &server{sim: s, member: member}
-		o.records = &modelRecords{sim: s, first: 1, shadow: &Log{hard: &raftpb.HardState{}}}
-		if _, err := Bootstrap(o.records, voters, First(0, machineState{}.encode())); err != nil {
+	state := First(0, machineState{}.encode(), first.members...)
+	for range size {
+		o := s.newServer()
+		o.records = s.emptyRecords()
+		if _, err := Bootstrap(o.records, first.voters(), state); err != nil {
 			t.Fatal(err)
 		}
-		s.servers = append(s.servers, o)
 		o.start()
 	}
 	s.calm = false
 	return s
-}
-
-// start opens what the disk has. Where that fails it may be tried again.
-func (o *server) start() {
-	o.records.dead = false
-	if !o.sim.calm && o.sim.pick(4) == 0 {
-		o.records.flip()
-		o.sim.flips++
-	}
-	listen := 0
-	if o.records.torn {
-		listen = 20
-	}
-	o.records.shadow = &Log{hard: &raftpb.HardState{}, opening: true}
-	for at, payload := range o.records.kept {
-		o.records.note(o.records.first+uint64(at), payload)
-	}
-	o.records.shadow.opening = false
-	found, err := Open(o.records)
-	if errors.Is(err, errDisk) {
-		return
-	}
-	if err != nil {
-		o.sim.t.Fatalf("%s: %v", o.sim, err)
-	}
-	o.current, o.reign = o.saved, 0
-	o.node, err = NewNode(Config{
-		Member: o.member, Log: found, Machine: o, Position: o.saved.position, ElectionTicks: 5,
-		HeartbeatTicks: 1, QueueBytesMax: 1 << 20, ListenTicks: listen, Logger: quietRaft,
-	})
-	if err != nil {
-		o.sim.t.Fatalf("%s: %v", o.sim, err)
-	}
-	o.node.unfenced = o.sim.unfenced
-}
-
-// stop is a crash.
-func (o *server) stop() {
-	if o.node == nil {
-		return
-	}
-	o.sim.crashes++
-	if o.crash != nil {
-		o.crash()
-		o.resume, o.crash, o.records.wait = nil, nil, nil
-	}
-	if o.sim.lies {
-		o.records.forget()
-	}
-	o.node, o.reign = nil, 0
-}
-
-// work has a server do what is to be done. It waits for a slow disk meanwhile.
-func (o *server) work() {
-	o.resume, o.crash = iter.Pull(func(wait func(struct{}) bool) {
-		o.records.wait = wait
-		o.worked = o.node.Work(o.send)
-	})
-	o.goOn()
-}
-
-// goOn lets the server work until its disk is slow. One whose disk has failed goes down.
-func (o *server) goOn() {
-	if _, waits := o.resume(); waits {
-		return
-	}
-	o.resume, o.crash, o.records.wait = nil, nil, nil
-	if o.worked == nil {
-		return
-	}
-	if !errors.Is(o.worked, errDisk) || o.reign != 0 {
-		o.sim.t.Fatalf("%s: %d: %v", o.sim, o.member, o.worked)
-	}
-	o.stop()
-}
-
-// away reports whether the server neither hears nor does anything now.
-func (o *server) away() bool { return o.frozen > 0 || o.resume != nil }
-
-// send checks that a message rests on nothing that a crash would take away, and gives it to the
-// network, which loses, repeats and delays.
-func (o *server) send(m *raftpb.Message) {
-	s, disk := o.sim, o.records.shadow
-	term := disk.hard.GetTerm()
-	switch m.GetType() {
-	case raftpb.MsgVote:
-		if term != m.GetTerm() || disk.hard.GetVote() != o.member {
-			s.t.Fatalf("%s: %d asks for votes in term %d, and has %v", s, o.member, m.GetTerm(),
-				disk.hard)
-		}
-	case raftpb.MsgVoteResp:
-		if !m.GetReject() && (term != m.GetTerm() || disk.hard.GetVote() != m.GetTo()) {
-			s.t.Fatalf("%s: %d votes for %d in term %d, and has %v", s, o.member, m.GetTo(),
-				m.GetTerm(), disk.hard)
-		}
-	case raftpb.MsgAppResp:
-		if !m.GetReject() && (term < m.GetTerm() || disk.last() < m.GetIndex()) {
-			s.t.Fatalf("%s: %d has %d in term %d, and on disk %d in %d", s, o.member, m.GetIndex(),
-				m.GetTerm(), disk.last(), term)
-		}
-	default:
-	}
-	if o.records.promise >= o.records.first+uint64(len(o.records.kept))-1 {
-		s.t.Fatalf("%s: %d sends BEFORE its term and vote are sealed", s, o.member)
-	}
-	arrives := 1
-	if s.silent && m.GetType() == raftpb.MsgSnap {
-		arrives = s.pick(2)
-	} else if !s.calm {
-		arrives = []int{0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2}[s.pick(12)]
-	}
-	for range arrives {
-		due := s.step + 1
-		if !s.calm {
-			due += s.pick(1 + s.pick(30))
-		}
-		s.letters = append(s.letters, letter{due, proto.CloneOf(m)})
-	}
-	if arrives == 0 && m.GetType() == raftpb.MsgSnap && !s.silent {
-		o.node.Reported(m.GetTo(), false)
-	}
 }
 
 // deliver brings the letters that are due.
@@ -393,6 +193,9 @@ func (s *simulation) act() {
 		if o.work(); o.node == nil || o.away() {
 			continue
 		}
+		if o.node.NeedsCompact() {
+			o.compact()
+		}
 		if o.reign != 0 && s.pick(3) == 0 {
 			s.write(o)
 		}
@@ -400,6 +203,7 @@ func (s *simulation) act() {
 	if !s.calm {
 		s.disturb(s.servers[s.pick(len(s.servers))])
 	}
+	s.checkGroups()
 	for _, o := range s.servers {
 		s.note(o.current.position, uint64(o.reign))
 	}
@@ -433,7 +237,7 @@ func (s *simulation) disturb(o *server) {
 	case kind < 4:
 		o.stop()
 	case kind < 24:
-		if o.node == nil {
+		if o.node == nil && !o.gone {
 			o.start()
 		}
 	case kind < 27:
@@ -448,11 +252,13 @@ func (s *simulation) disturb(o *server) {
 	case kind < 39:
 		clear(s.cut)
 	case kind < 55:
-		if o.node == nil || o.resume != nil {
-			return
-		}
-		o.saved = o.current
-		if err := o.node.Compact(o.saved.position, o.saved.encode()); err != nil {
+		o.compact()
+	case kind < 75:
+		s.reform()
+	case kind < 95:
+		if o.node != nil && !o.away() && o.node.Released() {
+			o.gone = true
+			s.released++
 			o.stop()
 		}
 	}
@@ -470,13 +276,18 @@ func (s *simulation) settle() {
 	}
 	before := len(s.acknowledged)
 	for range 2000 {
+		for _, o := range s.servers {
+			if o.node == nil {
+				o.start()
+			}
+		}
 		s.act()
 		if len(s.acknowledged) > before+5 && s.agree() {
 			break
 		}
 	}
 	if len(s.acknowledged) <= before+5 || !s.agree() {
-		s.t.Fatalf("%s: no agreement AFTER the end of all faults", s)
+		s.t.Fatalf("%s: no agreement AFTER the end of all faults: %s", s, s.standing())
 	}
 	for _, value := range s.acknowledged {
 		if !s.known[value] {
@@ -488,16 +299,6 @@ func (s *simulation) settle() {
 			s.t.Fatalf("%s: %d has another state", s, o.member)
 		}
 	}
-}
-
-func (s *simulation) agree() bool {
-	for _, o := range s.servers {
-		if o.current.position != s.servers[0].current.position ||
-			o.current.position < uint64(len(s.truth)) {
-			return false
-		}
-	}
-	return true
 }
 
 func simulate(
@@ -540,20 +341,14 @@ func TestSimulation(t *testing.T) {
 	}
 	t.Logf("PWS_SEED=%d and the next %d", first, count-1)
 	var reigns, acknowledged int
-	var sum simulation
+	var sum counts
 	for seed := first; seed < first+count; seed++ {
 		s := simulate(t, seed, 500, sound)
 		reigns, acknowledged = reigns+len(s.leaders), acknowledged+len(s.acknowledged)
-		sum.unknown += s.unknown
-		sum.installs += s.installs
-		sum.crashes += s.crashes
-		sum.slows += s.slows
-		sum.flips += s.flips
+		sum.add(s.counts)
 	}
-	t.Logf("%d reigns, %d acknowledged, %d unknown, %d states installed, %d crashes, %d slow writes, "+
-		"%d flips", reigns, acknowledged, sum.unknown, sum.installs, sum.crashes, sum.slows, sum.flips)
-	if count >= 40 && (reigns < int(count) || acknowledged < 20*int(count) || sum.unknown == 0 ||
-		sum.installs == 0 || sum.crashes == 0 || sum.slows == 0 || sum.flips == 0) {
+	t.Logf("%d reigns, %d acknowledged, %+v", reigns, acknowledged, sum)
+	if count >= 40 && (reigns < int(count) || acknowledged < 20*int(count) || sum.least() == 0) {
 		t.Error("the simulation does not reach what it is for")
 	}
 }

@@ -1,0 +1,124 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"pws/journal"
+	"pws/wal"
+)
+
+// Begin makes the log of a member of a group that begins, in a directory that has none. All members
+// begin with the same list of voters, and with the same entries of the journal, up to a position.
+// Errors: ErrNumberUsed, ErrAddressUsed and ErrMalformed for a list that makes no group.
+func Begin(dir string, members []Member, position uint64) error {
+	g, err := beginning(members)
+	if err != nil {
+		return err
+	}
+	return makeLog(dir, func(records Records) error {
+		_, err := Bootstrap(records, g.voters(), First(position, nil, g.members...))
+		return err
+	})
+}
+
+// Join makes the log of a member that is added to a group, in a directory that has none, from a
+// Descriptor of another member. Its log of entries has to have what that member had AFTER
+// Descriptor has returned; it may have more. Errors: ErrDescriptor.
+func Join(dir string, descriptor []byte) error {
+	if _, _, err := decodeDescriptor(descriptor); err != nil {
+		return err
+	}
+	return makeLog(dir, func(records Records) error {
+		_, err := Adopt(records, descriptor)
+		return err
+	})
+}
+
+// makeLog makes a log in a directory that has none.
+func makeLog(dir string, fill func(Records) error) error {
+	records, _, err := wal.Open(wal.Options{Dir: dir, ReserveBytes: -1})
+	if err != nil {
+		return err
+	}
+	_, err = Open(records)
+	if err == nil {
+		err = fmt.Errorf("replica: %s has the log of a member already", dir)
+	} else if errors.Is(err, ErrNoMember) {
+		err = fill(records)
+	}
+	return errors.Join(err, records.Close())
+}
+
+// Descriptor describes what this member has applied, for Join. It returns AFTER all of that is
+// durable in its log of entries, so a copy that is made from now on has it. A member whose Members
+// have the new one already spares the group some work. Descriptor is called AFTER Start. Errors:
+// journal.ErrClosed, and why the journal has failed.
+func (j *Journal) Descriptor() ([]byte, error) {
+	var position uint64
+	var descriptor []byte
+	result := make(chan error, 1)
+	err := j.call(context.Background(), func() {
+		var err error
+		position = j.node.Position()
+		descriptor, err = j.node.Descriptor(position, nil)
+		result <- err
+	})
+	if err == nil {
+		err = <-result
+	}
+	if err != nil {
+		return nil, err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for j.mu.reported < position && j.mu.failed == nil {
+		j.mu.progress.Wait()
+	}
+	return descriptor, j.mu.failed
+}
+
+// call has the goroutine of the journal call a function. It does not wait for that. AFTER an error
+// it is not called.
+func (j *Journal) call(ctx context.Context, fn func()) error {
+	select {
+	case j.calls <- fn:
+		return nil
+	case <-j.done:
+		return journal.ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// outcomeOf has the goroutine of the journal begin something and waits for its outcome.
+func (j *Journal) outcomeOf(ctx context.Context, begin func(done func(error))) error {
+	result := make(chan error, 1)
+	if err := j.call(ctx, func() { begin(func(err error) { result <- err }) }); err != nil {
+		return err
+	}
+	select {
+	case err := <-result:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", journal.ErrOutcomeUnknown, ctx.Err())
+	case <-j.done:
+	}
+	select {
+	case err := <-result:
+		return err
+	default:
+		return journal.ErrOutcomeUnknown
+	}
+}
+
+// Change changes the group by one member. It returns AFTER this member has applied the change. The
+// leader promotes learners by itself, so Promote is for those who do not want to wait. A member
+// that was removed has to go on until Options.OnRemoved. Errors: journal.ErrNotLeading,
+// ErrChangePending, ErrNumberUsed, ErrAddressUsed, ErrUnknownMember, ErrLagging, ErrNoQuorum and
+// ErrMalformed, all without effect; journal.ErrOutcomeUnknown, also with that of the context;
+// journal.ErrClosed.
+func (j *Journal) Change(ctx context.Context, c Change) error {
+	return j.outcomeOf(ctx, func(done func(error)) { j.node.Change(c, done) })
+}

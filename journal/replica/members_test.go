@@ -1,0 +1,142 @@
+package replica
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	"pws/journal"
+)
+
+// TestChanges has the members AFTER changes of a group of two, of which one is a learner.
+func TestChanges(t *testing.T) {
+	before, err := beginning(membersOf(1))
+	if err == nil {
+		before, err = before.after(Change{AddLearner, 2, addressOf(2)})
+	}
+	for _, number := range []uint64{9, 8} {
+		if err == nil {
+			before, err = before.after(Change{AddLearner, number, addressOf(number)})
+		}
+		if err == nil {
+			before, err = before.after(Change{Kind: Remove, Number: number})
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, two, three := membersOf(1)[0], membersOf(2)[1], membersOf(3)[2]
+	learner, other := Member{2, two.Address, false}, Member{3, three.Address, false}
+	for _, c := range []struct {
+		change Change
+		want   []Member
+		err    error
+	}{
+		{Change{AddLearner, 3, three.Address}, []Member{one, learner, other}, nil},
+		{Change{Kind: Promote, Number: 2}, []Member{one, two}, nil},
+		{Change{Kind: Promote, Number: 1}, []Member{one, learner}, nil},
+		{Change{Kind: Remove, Number: 2}, []Member{one}, nil},
+		{Change{Kind: Remove, Number: 1}, nil, ErrNoQuorum},
+		{Change{AddLearner, 1, "new:1"}, nil, ErrNumberUsed},
+		{Change{AddLearner, 8, "new:1"}, nil, ErrNumberUsed},
+		{Change{AddLearner, 9, "new:1"}, nil, ErrNumberUsed},
+		{Change{AddLearner, 3, two.Address}, nil, ErrAddressUsed},
+		{Change{AddLearner, 3, ""}, nil, ErrMalformed},
+		{Change{AddLearner, 3, string(make([]byte, addressBytesMax+1))}, nil, ErrMalformed},
+		{Change{AddLearner, 0, "new:1"}, nil, ErrMalformed},
+		{Change{Kind: 9, Number: 1}, nil, ErrMalformed},
+		{Change{Kind: Promote, Number: 3}, nil, ErrUnknownMember},
+		{Change{Kind: Remove, Number: 9}, nil, ErrUnknownMember},
+	} {
+		next, err := before.after(c.change)
+		if !errors.Is(err, c.err) || err == nil && !slices.Equal(next.members, c.want) {
+			t.Errorf("%+v: %+v, %v", c.change, next, err)
+		}
+		if c.err == nil {
+			back, err := changeOf(c.change.conf())
+			if err != nil || back != c.change {
+				t.Errorf("%+v comes back as %+v, %v", c.change, back, err)
+			}
+		}
+	}
+	if !slices.Equal(before.members, []Member{one, learner}) {
+		t.Errorf("the group has changed: %+v", before)
+	}
+}
+
+// TestStrangeChanges has raft agree on what no leader proposes.
+func TestStrangeChanges(t *testing.T) {
+	for _, cc := range []*raftpb.ConfChangeV2{
+		{}, {Transition: raftpb.ConfChangeTransitionJointExplicit.Enum()},
+		{Changes: []*raftpb.ConfChangeSingle{
+			{Type: raftpb.ConfChangeUpdateNode.Enum(), NodeId: new(uint64(1))},
+		}},
+		{Changes: []*raftpb.ConfChangeSingle{
+			{Type: raftpb.ConfChangeRemoveNode.Enum(), NodeId: new(uint64(1))},
+			{Type: raftpb.ConfChangeRemoveNode.Enum(), NodeId: new(uint64(2))},
+		}},
+	} {
+		if c, err := changeOf(cc); !errors.Is(err, errCommand) {
+			t.Errorf("%v is %v, %v", cc, c, err)
+		}
+	}
+}
+
+// TestDescriptors reads what was written, and nothing that is damaged.
+func TestDescriptors(t *testing.T) {
+	g := &group{
+		members: []Member{{2, "two:1", true}, {300, "three:1", false}, {4000, "", true}},
+		removed: []uint64{3, 1},
+	}
+	gate := journal.Gate{Reign: 9, Position: 11}
+	s := state{gate: gate, position: 12, group: g, machine: []byte("m")}
+	base := &raftpb.Snapshot{
+		Metadata: &raftpb.SnapshotMetadata{
+			Index: new(uint64(20)), Term: new(uint64(3)), ConfState: g.conf(),
+		},
+		Data: s.encode(),
+	}
+	got, err := decodeState(base)
+	if err != nil || got.gate != s.gate || got.position != s.position || string(got.machine) != "m" ||
+		!slices.Equal(got.group.members, g.members) || !slices.Equal(got.group.removed, g.removed) {
+		t.Errorf("%+v comes back as %+v, %v", s, got, err)
+	}
+	stranger := proto.CloneOf(base)
+	stranger.Metadata.ConfState.Learners = nil
+	if _, err := decodeState(stranger); !errors.Is(err, errCommand) {
+		t.Errorf("the address of no member: %v", err)
+	}
+	for size := range len(base.GetData()) - 1 {
+		short := proto.CloneOf(base)
+		short.Data = short.GetData()[:size]
+		if _, err := decodeState(short); !errors.Is(err, errCommand) {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
+}
+
+// TestAdopt makes a log from a descriptor, and none from one in which a byte was changed.
+func TestAdopt(t *testing.T) {
+	o, n := lone(t, 0)
+	descriptor, err := n.Descriptor(0, []byte("m"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := Adopt(o.sim.emptyRecords(), descriptor)
+	if err != nil || l.last() != 1 || l.hard.GetVote() != 0 || l.hard.GetCommit() != 1 {
+		t.Errorf("%+v, %v", l, err)
+	}
+	for at := range descriptor {
+		changed := slices.Clone(descriptor)
+		changed[at]++
+		if _, err := Adopt(o.sim.emptyRecords(), changed); !errors.Is(err, ErrDescriptor) {
+			t.Errorf("byte %d: %v", at, err)
+		}
+		if _, err := Adopt(o.sim.emptyRecords(), descriptor[:at]); !errors.Is(err, ErrDescriptor) {
+			t.Errorf("%d bytes: %v", at, err)
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package replica
+
+import (
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/tracker"
+)
+
+// Status is what a member knows of its group.
+type Status struct {
+	Member uint64 `json:"member"`
+	// Leader is 0 while none is known.
+	Leader uint64 `json:"leader"`
+	Term   uint64 `json:"term"`
+	// Reign is 0 while this member does not lead.
+	Reign uint64 `json:"reign"`
+	// Agreed is the index of raft up to which the members agree, Applied the one up to which this
+	// member has handed on everything, Last that of its newest entry.
+	Agreed  uint64 `json:"agreed"`
+	Applied uint64 `json:"applied"`
+	Last    uint64 `json:"last"`
+	// Position is that of the newest entry of the journal. LogBytes is the size of raft's entries.
+	Position uint64 `json:"position"`
+	LogBytes int64  `json:"log_bytes"`
+	// Members are those whom this member knows, and Removed says that it was removed itself. The list
+	// must not be changed.
+	Members []Member `json:"members"`
+	Removed bool     `json:"removed,omitempty"`
+	// Matches are, on the leader, the indexes that the members have, and Heard says of each whether
+	// it was heard within the last ElectionTicks.
+	Matches map[uint64]uint64 `json:"matches,omitempty"`
+	Heard   map[uint64]bool   `json:"heard,omitempty"`
+}
+
+// Status returns what is known now.
+func (n *Node) Status() Status {
+	basic := n.raw.BasicStatus()
+	s := Status{
+		Member: n.config.Member, Leader: basic.Lead, Term: basic.GetTerm(), Reign: uint64(n.reign),
+		Agreed: basic.GetCommit(), Applied: n.applied, Last: n.log.last(),
+		Position: n.config.Position, LogBytes: n.log.Bytes(),
+		Members: n.group.members, Removed: n.Removed(),
+	}
+	if basic.RaftState == raft.StateLeader {
+		s.Matches, s.Heard = map[uint64]uint64{}, map[uint64]bool{}
+		n.raw.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
+			s.Matches[id], s.Heard[id] = p.Match, n.lately(id)
+		})
+	}
+	return s
+}
