@@ -87,7 +87,7 @@ func (n *Node) allows(c Change) error {
 		return n.failed
 	case n.reign == 0:
 		return journal.ErrNotLeading
-	case n.changing != nil:
+	case n.changing != nil || n.transfer != nil:
 		return ErrChangePending
 	}
 	next, err := n.group.after(c)
@@ -125,7 +125,7 @@ func (n *Node) closeBy(member uint64) (is bool) {
 
 // promote promotes a learner that has caught up.
 func (n *Node) promote() {
-	if n.reign == 0 || n.changing != nil {
+	if n.reign == 0 || n.changing != nil || n.transfer != nil {
 		clear(n.near)
 		return
 	}

@@ -22,6 +22,9 @@ func TestSimulationFails(t *testing.T) {
 	for what, change := range map[string]func(*simulation){
 		"without the gate and reigns":     func(s *simulation) { s.unfenced = true },
 		"disks that report BEFORE a sync": func(s *simulation) { s.lies = true },
+		"leases AFTER a transfer has begun": func(s *simulation) {
+			s.leases, s.trusting = true, true
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			for seed := range uint64(300) {

@@ -19,10 +19,22 @@
 // A leader asks most members at every tick whether they still follow it (ReadIndex). Those that
 // answer do not vote for ElectionTicks, so no other leads until shortly before that time has passed
 // since the question: the lease. A member does not vote for ElectionTicks AFTER it was started,
-// either, because it does not know what it has answered BEFORE, and nobody asks for an election at
-// once. Ticks come from the monotonic clock, which stands still while a machine is suspended: a
-// leader must not be suspended and resumed. Other members ask the leader for an index, one question
-// for all reads that wait, and answer when they have applied it.
+// either, because it does not know what it has answered BEFORE. Ticks come from the monotonic
+// clock, which stands still while a machine is suspended: a leader must not be suspended and
+// resumed.
+//
+// A transfer of leadership breaks what the members have said: whom the leader asks for an election
+// (MsgTimeoutNow) gets votes at once. So the leader gives up its lease BEFORE it begins a transfer,
+// and takes none again in its term, also where the transfer fails: the message may come late, and
+// counts in its term alone. Nobody else sends one, but a leader that has removed itself, which does
+// not lead any more. Reads of a leader without a lease wait for the answers of most members.
+//
+// A lease outlasts changes of the group. Most voters BEFORE a change and most AFTER it have one in
+// common, who has said not to vote; and the next change is agreed on by those who have heard the
+// leader since.
+//
+// Other members ask the leader for an index, one question for all reads that wait, and answer when
+// they have applied it.
 //
 // # What is agreed on
 //

@@ -27,6 +27,8 @@ type hub struct {
 	mu      struct {
 		sync.Mutex
 		cut map[[2]uint64]bool
+		// diverted, unless nil, takes messages away.
+		diverted func(*raftpb.Message) bool
 	}
 	// newest is the newest position that was acknowledged.
 	newest atomic.Uint64
@@ -55,6 +57,12 @@ type resident struct {
 
 // Send implements Transport.
 func (r *resident) Send(m *raftpb.Message) {
+	r.hub.mu.Lock()
+	diverted := r.hub.mu.diverted
+	r.hub.mu.Unlock()
+	if diverted != nil && diverted(proto.CloneOf(m)) {
+		return
+	}
 	if to := r.hub.reach(r.member, m.GetTo()); to != nil {
 		to.Deliver(proto.CloneOf(m))
 	}
@@ -88,6 +96,12 @@ func (h *hub) reach(from, to uint64) *Journal {
 		}
 	}
 	return nil
+}
+
+func (h *hub) divert(diverted func(*raftpb.Message) bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mu.diverted = diverted
 }
 
 // isolate cuts a member off, or heals its ways.

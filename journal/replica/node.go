@@ -88,6 +88,9 @@ type Node struct {
 	// summons is a message that asks for an election at once. It waits until all that is agreed on is
 	// applied.
 	summons *raftpb.Message
+	// transfer is nil without one, and transferred the newest term in which one has begun.
+	transfer    *transfer
+	transferred uint64
 	// unfenced is how tests show what the gate and the reigns are for.
 	unfenced bool
 	failed   error
@@ -247,6 +250,7 @@ func (n *Node) Work(send func(*raftpb.Message)) error {
 		return n.failed
 	}
 	err := n.work(send)
+	n.checkTransfer()
 	if err == nil && n.quiet >= sealTicks {
 		err = n.log.Seal()
 	}
@@ -259,7 +263,13 @@ func (n *Node) Work(send func(*raftpb.Message)) error {
 // fail ends this member's part.
 func (n *Node) fail(err error) {
 	n.failed = fmt.Errorf("%w: %w", journal.ErrLatched, err)
-	n.yield(n.failed)
+	n.end(n.failed)
+}
+
+// end reports all that waits.
+func (n *Node) end(err error) {
+	n.yield(err)
+	n.endTransfer(err)
 }
 
 func (n *Node) work(send func(*raftpb.Message)) error {

@@ -61,7 +61,7 @@ func (j *Journal) confirmed(token, index uint64) {
 		return
 	}
 	r.open = false
-	if j.node.Reign() != 0 {
+	if j.node.Leases() {
 		j.leased.Store(int64(r.began.Sub(j.epoch) + j.options.leaseFor))
 	}
 	for _, one := range r.asked {

@@ -78,7 +78,7 @@ func (j *Journal) end(err error) {
 	if errors.Is(err, journal.ErrClosed) {
 		err = journal.ErrOutcomeUnknown
 	}
-	j.node.yield(err)
+	j.node.end(err)
 	j.mu.Lock()
 	queue, reads := j.mu.queue, j.mu.reads
 	j.mu.queue, j.mu.reads = nil, nil
@@ -146,8 +146,10 @@ func (j *Journal) take(m *raftpb.Message) {
 	case raftpb.MsgApp, raftpb.MsgAppResp, raftpb.MsgVote, raftpb.MsgVoteResp, raftpb.MsgHeartbeat,
 		raftpb.MsgHeartbeatResp, raftpb.MsgReadIndex, raftpb.MsgReadIndexResp, raftpb.MsgPreVote,
 		raftpb.MsgPreVoteResp:
+	case raftpb.MsgTimeoutNow:
+		// The leader has given up its lease BEFORE, and has taken none since. Step takes it from the
+		// leader of this term alone.
 	default:
-		// None asks for an election at once: a leader trusts in its lease.
 		return
 	}
 	j.node.Step(m)

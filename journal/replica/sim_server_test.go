@@ -24,6 +24,10 @@ type server struct {
 	node    *Node
 	current machineState
 	reign   journal.Reign
+	// leased is the step until which this leader trusts that no other leads: a lease since the step
+	// asked, when the newest question had a token.
+	leased, asked int
+	token         uint64
 	// gone says that the server was removed and has no need to come back.
 	gone bool
 	// frozen is how many steps the server stands still.
@@ -32,6 +36,15 @@ type server struct {
 	resume func() (struct{}, bool)
 	crash  func()
 	worked error
+}
+
+// electionTicks are those of all servers. A lease that is shorter than the time in which another
+// can become the leader shows nothing.
+func (s *simulation) electionTicks() int {
+	if s.leases {
+		return 20
+	}
+	return 5
 }
 
 // machineState is a position and all values up to it.
@@ -86,7 +99,7 @@ func (o *server) Yield() {
 	if o.reign == 0 {
 		o.sim.t.Fatalf("%s: %d yields twice", o.sim, o.member)
 	}
-	o.reign = 0
+	o.reign, o.leased = 0, 0
 }
 
 // Install implements Machine.
@@ -129,8 +142,11 @@ func (o *server) start() {
 		o.sim.flips++
 	}
 	listen := 0
+	if o.sim.leases {
+		listen = o.sim.electionTicks()
+	}
 	if o.records.torn {
-		listen = 20
+		listen = 4 * o.sim.electionTicks()
 	}
 	o.records.shadow = &Log{hard: &raftpb.HardState{}, opening: true}
 	for at, payload := range o.records.kept {
@@ -146,8 +162,9 @@ func (o *server) start() {
 	}
 	o.current, o.reign = o.saved, 0
 	o.node, err = NewNode(Config{
-		Member: o.member, Log: found, Machine: o, Position: o.saved.position, ElectionTicks: 5,
-		HeartbeatTicks: 1, QueueBytesMax: 1 << 20, ListenTicks: listen, Logger: quietRaft,
+		Member: o.member, Log: found, Machine: o, Position: o.saved.position, HeartbeatTicks: 1,
+		ElectionTicks: o.sim.electionTicks(), QueueBytesMax: 1 << 20, ListenTicks: listen,
+		Confirmed: o.confirmed, Logger: quietRaft,
 	})
 	if err != nil {
 		o.sim.t.Fatalf("%s: %v", o.sim, err)
@@ -179,7 +196,7 @@ func (o *server) stop() {
 	if o.sim.lies {
 		o.records.forget()
 	}
-	o.node, o.reign = nil, 0
+	o.node, o.reign, o.leased = nil, 0, 0
 }
 
 // work has a server do what is to be done. It waits for a slow disk meanwhile.
@@ -243,7 +260,7 @@ func (o *server) send(m *raftpb.Message) {
 	}
 	for range arrives {
 		due := s.step + 1
-		if !s.calm {
+		if !s.calm && (!s.leases || s.pick(8) == 0) {
 			due += s.pick(1 + s.pick(30))
 		}
 		s.letters = append(s.letters, letter{due, proto.CloneOf(m)})

@@ -58,6 +58,9 @@ type simulation struct {
 	// unfenced is without the gate and its reigns, lies with disks that report too early, silent
 	// without reports of descriptors, of which half are lost.
 	unfenced, lies, silent bool
+	// leases has leaders trust in a lease, with clocks that do not jump and a network that is quick
+	// mostly, and trusting has them do so AFTER a transfer has begun.
+	leases, trusting bool
 
 	counts
 	trace uint64
@@ -65,9 +68,11 @@ type simulation struct {
 
 // counts are how often something has happened that the simulation is for: values of unknown
 // outcome, states installed, crashes, slow writes, flipped bits, new servers, changes of the group,
-// leaders that have removed themselves, and removed servers that were let go.
+// leaders that have removed themselves, removed servers that were let
+// go, transfers, and leases.
 type counts struct {
 	unknown, installs, crashes, slows, flips, joins, changes, abdications, released int
+	transfers, leased                                                               int
 }
 
 func (c *counts) add(other counts) {
@@ -80,12 +85,14 @@ func (c *counts) add(other counts) {
 	c.changes += other.changes
 	c.abdications += other.abdications
 	c.released += other.released
+	c.transfers += other.transfers
+	c.leased += other.leased
 }
 
 // least is the smallest of the counts.
 func (c *counts) least() int {
 	return min(c.unknown, c.installs, c.crashes, c.slows, c.flips, c.joins, c.changes, c.abdications,
-		c.released)
+		c.released, c.transfers, c.leased)
 }
 
 func (s *simulation) String() string { return fmt.Sprintf("PWS_SEED=%d step %d", s.seed, s.step) }
@@ -121,6 +128,7 @@ func newSimulation(t failer, seed uint64, change func(*simulation)) *simulation 
 		groups: map[uint64]*group{},
 	}
 	change(s)
+	s.leases = s.leases || s.pick(4) == 0
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[:], seed)
 	cryptorand.Reader = entropy{rand.NewChaCha8(key)}
@@ -183,7 +191,10 @@ func (s *simulation) act() {
 			}
 		}
 		ticks := s.pick(2)
-		if !s.calm && s.pick(200) == 0 {
+		if s.leases {
+			ticks = min(1, s.pick(8))
+		}
+		if !s.calm && !s.leases && s.pick(200) == 0 {
 			// The clock jumps.
 			ticks = 12
 		}
@@ -199,11 +210,15 @@ func (s *simulation) act() {
 		if o.reign != 0 && s.pick(3) == 0 {
 			s.write(o)
 		}
+		if s.leases && o.reign != 0 && !o.away() {
+			o.askLease()
+		}
 	}
 	if !s.calm {
 		s.disturb(s.servers[s.pick(len(s.servers))])
 	}
 	s.checkGroups()
+	s.checkLeases()
 	for _, o := range s.servers {
 		s.note(o.current.position, uint64(o.reign))
 	}
@@ -256,6 +271,8 @@ func (s *simulation) disturb(o *server) {
 	case kind < 75:
 		s.reform()
 	case kind < 95:
+		s.transfer()
+	case kind < 135:
 		if o.node != nil && !o.away() && o.node.Released() {
 			o.gone = true
 			s.released++
@@ -348,7 +365,7 @@ func TestSimulation(t *testing.T) {
 		sum.add(s.counts)
 	}
 	t.Logf("%d reigns, %d acknowledged, %+v", reigns, acknowledged, sum)
-	if count >= 40 && (reigns < int(count) || acknowledged < 20*int(count) || sum.least() == 0) {
+	if count >= 200 && (reigns < int(count) || acknowledged < 20*int(count) || sum.least() == 0) {
 		t.Error("the simulation does not reach what it is for")
 	}
 }

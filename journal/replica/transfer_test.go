@@ -1,0 +1,153 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"pws/journal"
+)
+
+// mustTransfer has a member lead.
+func (h *hub) mustTransfer(to *resident) {
+	h.t.Helper()
+	h.until("the transfer", func() bool {
+		leader := h.leader()
+		if leader == to {
+			return true
+		}
+		err := leader.j.Load().Transfer(h.t.Context(), to.member)
+		if err != nil && !errors.Is(err, ErrNotTransferred) && !errors.Is(err, ErrChangePending) &&
+			!errors.Is(err, journal.ErrNotLeading) {
+			h.t.Fatal(err)
+		}
+		return err == nil
+	})
+	h.until("its reign", func() bool { return to.leading() != 0 })
+}
+
+// TestTransfer lets a new member lead AFTER all others have handed over and left. Readers and a
+// writer go on meanwhile, and nobody reads what is stale.
+func TestTransfer(t *testing.T) {
+	h := newHub(t, 3, nil)
+	h.leader().mustPut(1, 10)
+	stop := h.writer()
+	r := h.join(h.members[0])
+	h.until("the promotion", func() bool { return r.knows(4, true) })
+	ctx, cancel := context.WithCancel(t.Context())
+	var readers sync.WaitGroup
+	for _, each := range h.all() {
+		readers.Go(func() {
+			for ctx.Err() == nil {
+				if _, stale := each.read(); stale {
+					t.Errorf("%d: a read that is stale", each.member)
+				}
+				pause(ctx)
+			}
+		})
+	}
+	for round := range 8 {
+		h.mustTransfer(h.members[round%3])
+	}
+	for _, each := range h.members[:3] {
+		h.mustTransfer(each)
+		h.mustTransfer(r)
+		h.mustChange(Change{Kind: Remove, Number: each.member})
+	}
+	cancel()
+	readers.Wait()
+	stop()
+	r.mustPut(1<<40, 10)
+	if err, stale := r.read(); err != nil || stale {
+		t.Errorf("a read: %v, %v", err, stale)
+	}
+}
+
+// TestTransferFails has the message that asks for an election come late: the leader goes on, with
+// what was appended meanwhile and without a lease, and has no part in what a new leader does.
+func TestTransferFails(t *testing.T) {
+	h := newHub(t, 3, nil)
+	old := h.leader()
+	old.mustPut(1, 10)
+	j := old.j.Load()
+	to := h.members[old.member%3]
+	transfer := func(to uint64) error { return j.Transfer(t.Context(), to) }
+	if err := transfer(old.member); !errors.Is(err, ErrNotVoter) {
+		t.Errorf("a transfer to itself: %v", err)
+	}
+	if err := to.j.Load().Transfer(t.Context(), old.member); !errors.Is(err, journal.ErrNotLeading) {
+		t.Errorf("a transfer by a follower: %v", err)
+	}
+	h.until("a lease", func() bool { return j.leads(old.leading()) })
+	late := make(chan *raftpb.Message, 10)
+	h.divert(func(m *raftpb.Message) bool {
+		if m.GetType() == raftpb.MsgTimeoutNow {
+			late <- m
+			return true
+		}
+		return false
+	})
+	result := make(chan error, 1)
+	go func() { result <- transfer(to.member) }()
+	m := <-late
+	reign := old.leading()
+	if j.leads(reign) {
+		t.Error("the leader has a lease in a transfer")
+	}
+	if err := transfer(to.member); !errors.Is(err, ErrChangePending) {
+		t.Errorf("two transfers at a time: %v", err)
+	}
+	waits := old.put(11)
+	if err := <-result; !errors.Is(err, ErrNotTransferred) {
+		t.Errorf("a transfer of which the message is lost: %v", err)
+	}
+	if err := <-waits.done; err != nil {
+		t.Errorf("what was appended in the transfer: %v", err)
+	}
+	for range 20 {
+		if err, stale := old.read(); err != nil || stale || j.leads(reign) {
+			t.Fatalf("a read AFTER a transfer: %v, %v, lease %v", err, stale, j.leads(reign))
+		}
+	}
+	h.divert(nil)
+	stopped, goOn := make(chan struct{}), make(chan struct{})
+	j.calls <- func() { close(stopped); <-goOn }
+	<-stopped
+	to.j.Load().Deliver(m)
+	h.leader(old.member).mustPut(12, 10)
+	if err, stale := old.read(); !errors.Is(err, journal.ErrNotLeading) {
+		t.Errorf("a read of the old leader: %v, stale %v", err, stale)
+	}
+	close(goOn)
+	h.until("agreement", h.agree)
+	h.until("a lease of the new leader", func() bool {
+		leader := h.leader()
+		return leader.j.Load().leads(leader.leading())
+	})
+}
+
+// TestTransferEnds ends the context of a transfer, and the journal.
+func TestTransferEnds(t *testing.T) {
+	h := newHub(t, 3, func(o *Options) { o.ElectionTicks = 50 })
+	leader := h.leader()
+	h.divert(func(m *raftpb.Message) bool { return m.GetType() == raftpb.MsgTimeoutNow })
+	j := leader.j.Load()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	err := j.Transfer(ctx, leader.member%3+1)
+	if !errors.Is(err, journal.ErrOutcomeUnknown) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a context that ends: %v", err)
+	}
+	err = j.Change(t.Context(), Change{AddLearner, 4, addressOf(4)})
+	if !errors.Is(err, ErrChangePending) {
+		t.Errorf("a change in a transfer: %v", err)
+	}
+	leader.stop()
+	if err := j.Transfer(t.Context(), leader.member%3+1); !errors.Is(err, journal.ErrClosed) {
+		t.Errorf("a journal that is closed: %v", err)
+	}
+}
