@@ -398,9 +398,8 @@ func (c *commit) Committed(position uint64, err error) {
 
 // Why the log takes no entries.
 const (
-	reasonReserve    = "DISK_RESERVE"
-	reasonLogFailed  = "LOG_FAILED"
-	reasonNotLeading = "NOT_LEADING"
+	reasonReserve   = "DISK_RESERVE"
+	reasonLogFailed = "LOG_FAILED"
 )
 
 // storageFault is what a caller learns of a log that did not take an entry.

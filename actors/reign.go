@@ -63,7 +63,7 @@ func (a *identityActor) renew() bool {
 
 func errNotLeading() error {
 	return fault.New(fault.StorageUnavailable, "Another server accepts writes; nothing was changed.").
-		With("reason", reasonNotLeading).With("retry_after_seconds", 1)
+		With("reason", api.ReasonNotLeading).With("retry_after_seconds", 1)
 }
 
 // BeginRead implements api.Engine.
@@ -82,5 +82,5 @@ func (e *Engine) EndRead(mark api.ReadMark) error {
 	}
 	return fault.New(fault.StorageUnavailable,
 		"Another server accepts writes now, and what was read may be old.").
-		With("reason", reasonNotLeading).With("retry_after_seconds", 1)
+		With("reason", api.ReasonNotLeading).With("retry_after_seconds", 1)
 }

@@ -114,16 +114,16 @@ func TestReignEnds(t *testing.T) {
 		*attempt
 		reason any
 	}{
-		"pending":               {first, "OUTCOME_UNKNOWN"},
-		"waiting for it":        {waits, "OUTCOME_UNKNOWN"},
-		"given without a reign": {late, reasonNotLeading},
+		"pending":               {first, api.ReasonOutcomeUnknown},
+		"waiting for it":        {waits, api.ReasonOutcomeUnknown},
+		"given without a reign": {late, api.ReasonNotLeading},
 	} {
 		if !one.answered() || reasonOf(one.err) != one.reason {
 			t.Errorf("%s: %v", what, one.err)
 		}
 	}
 	identityLate := n.giveIdentity(&identity.Prune{}, id.ID{})
-	if !identityLate.answered() || reasonOf(identityLate.err) != reasonNotLeading {
+	if !identityLate.answered() || reasonOf(identityLate.err) != api.ReasonNotLeading {
 		t.Errorf("identity: %v", identityLate.err)
 	}
 	lead()
@@ -173,8 +173,8 @@ func TestReigns(t *testing.T) {
 		r.collect()
 	}
 	r.settle()
-	if len(r.acknowledged) < 20 || r.refused[reasonNotLeading] == 0 ||
-		r.refused["OUTCOME_UNKNOWN"] == 0 {
+	if len(r.acknowledged) < 20 || r.refused[api.ReasonNotLeading] == 0 ||
+		r.refused[api.ReasonOutcomeUnknown] == 0 {
 		t.Errorf("only %d writes were acknowledged, refusals are %v", len(r.acknowledged), r.refused)
 	}
 }
@@ -304,7 +304,7 @@ func (r *reignTest) collect() {
 				r.group.t.Fatalf("step %d: request %d was acknowledged, and has no effect on its node",
 					r.steps, a.request)
 			}
-		case reason == "OUTCOME_UNKNOWN" || reason == reasonNotLeading:
+		case reason == api.ReasonOutcomeUnknown || reason == api.ReasonNotLeading:
 			r.unsure = append(r.unsure, a.request)
 		}
 		return true
@@ -414,7 +414,7 @@ func (r *reignTest) activities(n *node) (all []string) {
 func TestReadsEndInTheirReign(t *testing.T) {
 	g := newGroup(t, 1)
 	n := g.nodes[0]
-	if _, err := n.e.BeginRead(); reasonOf(err) != reasonNotLeading {
+	if _, err := n.e.BeginRead(); reasonOf(err) != api.ReasonNotLeading {
 		t.Errorf("without a reign: %v", err)
 	}
 	g.elect(n)
@@ -424,12 +424,12 @@ func TestReadsEndInTheirReign(t *testing.T) {
 		t.Errorf("in a reign: %v", err)
 	}
 	n.depose()
-	if err := n.e.EndRead(begun); reasonOf(err) != reasonNotLeading {
+	if err := n.e.EndRead(begun); reasonOf(err) != api.ReasonNotLeading {
 		t.Errorf("AFTER the reign: %v", err)
 	}
 	g.elect(n)
 	g.deliverAll()
-	if err := n.e.EndRead(begun); reasonOf(err) != reasonNotLeading {
+	if err := n.e.EndRead(begun); reasonOf(err) != api.ReasonNotLeading {
 		t.Errorf("in the next reign: %v", err)
 	}
 	var _ journal.Machine = n.e

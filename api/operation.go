@@ -105,6 +105,8 @@ type Operation struct {
 	MatchRequired bool
 	// Ranges means that the header Range is supported: an answer with 206 is one range of bytes.
 	Ranges bool
+	// OnLeader means that a read is of what the server alone has that accepts writes.
+	OnLeader bool
 	// Streams means that Accept: text/event-stream is supported.
 	Streams bool
 	// Page marks a page for people. The caller's session is that of a cookie, refusals are pages, and

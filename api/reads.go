@@ -11,6 +11,14 @@ type Reads interface {
 	EndRead(mark ReadMark) error
 }
 
+// The reasons of STORAGE_UNAVAILABLE where several servers are one service.
+const (
+	// ReasonNotLeading: another server accepts writes. Nothing was changed.
+	ReasonNotLeading = "NOT_LEADING"
+	// ReasonOutcomeUnknown: the request may have taken effect.
+	ReasonOutcomeUnknown = "OUTCOME_UNKNOWN"
+)
+
 // ReadMark is the moment of a BeginRead.
 type ReadMark uint64
 
@@ -19,7 +27,7 @@ type ReadMark uint64
 func ErrOutcomeUnknown() error {
 	return fault.New(fault.StorageUnavailable, "Another server accepts writes now, and it is "+
 		"unknown whether the request took effect. Repeat it with the same Idempotency-Key.").
-		With("reason", "OUTCOME_UNKNOWN").With("retry_after_seconds", 1)
+		With("reason", ReasonOutcomeUnknown).With("retry_after_seconds", 1)
 }
 
 // stale is the error for an answer of a handler that rests on what was not the newest. A refusal

@@ -143,7 +143,7 @@ var uploadOperations = []*Operation{
 	}, createUpload), (*CreateUpload).validate),
 	declare[None, UploadData](Operation{
 		Name: "upload.read", Method: "GET", Path: uploadPath + "/{upload}",
-		Auth: Bearer, Category: CategoryRead, Statuses: []int{200},
+		Auth: Bearer, Category: CategoryRead, Statuses: []int{200}, OnLeader: true,
 		Params: []Param{uploadParam}, Errors: []fault.Code{fault.UploadNotFound},
 		Tag: "bundles", Summary: "Get an upload",
 		Doc: "Returns the status of an upload, its parts, and the progress or the result of " +

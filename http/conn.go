@@ -56,8 +56,8 @@ type conn struct {
 	net.Conn
 	owner *conns
 	ip    netip.Addr
-	// pages says that it came to the address of the pages.
-	pages bool
+	// pages says that it came to the address of the pages, and passed that it is that of a member.
+	pages, passed bool
 	// peer is who holds the connection: an address, whoever sends requests from it.
 	peer party
 	// active is set with the first byte of the first request.
@@ -338,8 +338,8 @@ func (c *conn) drainInput() {
 type listener struct {
 	net.Listener
 	conns *conns
-	// pages says that it is the address of the pages.
-	pages bool
+	// pages says that it is the address of the pages, passed that members pass requests on to it.
+	pages, passed bool
 	// overLimit answers a connection beyond the bounds.
 	overLimit func(net.Conn)
 	// stopping is closed when the server stops, which ends a pause.
@@ -363,7 +363,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		if err == nil {
 			one, overLimit := l.conns.add(raw)
 			if one != nil {
-				one.pages = l.pages
+				one.pages, one.passed = l.pages, l.passed
 				return one, nil
 			}
 			if overLimit {

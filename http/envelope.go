@@ -164,6 +164,7 @@ func (x *exchange) refuse(err error) {
 	if entry.Action == "RETRY_AFTER" {
 		x.reason, _ = details["reason"].(string)
 	}
+	x.noteOutcome(refusal.Code, details["reason"])
 	if after, ok := details["retry_after_seconds"]; ok {
 		h.Set(fasthttp.HeaderRetryAfter, fmt.Sprint(after))
 	}

@@ -57,6 +57,9 @@ type exchange struct {
 	verbose bool
 	// carriedOut says that the request is a write that was carried out, so it is not refused.
 	carriedOut bool
+	// passed says that another member has passed the request on, and answered that another member has
+	// answered it.
+	passed, answered bool
 	// input is what the caller sent, for the next call after a refusal.
 	input input
 	// message is what a request to the MCP endpoint says.
@@ -105,7 +108,7 @@ func (s *Server) begin(ctx *fasthttp.RequestCtx) *exchange {
 	id.New(x.call.Now, entropy).Append(x.requestID[:0], id.Request)
 	if c, tracked := ctx.Conn().(*conn); tracked {
 		x.ip = c.ip
-		x.call.OnPages = c.pages
+		x.call.OnPages, x.passed = c.pages, c.passed
 	}
 	for key, value := range ctx.Request.Header.All() {
 		x.headers.add(key, value)

@@ -57,6 +57,9 @@ func (s *Server) answerOperation(x *exchange, at target) error {
 	if err := s.checkPage(x); err != nil {
 		return err
 	}
+	if s.passes(x, found.operation) {
+		return s.passOperation(x, found)
+	}
 	denied := s.authenticate(x)
 	if err := s.limit(x, denied); err != nil {
 		return err
@@ -216,7 +219,9 @@ func (s *Server) finish(x *exchange) {
 	h := &x.ctx.Response.Header
 	h.SetCanonical(headerRequestID, x.requestID[:])
 	h.SetCanonical(headerSniffing, noSniff)
-	s.writeRates(x)
+	if !x.answered {
+		s.writeRates(x)
+	}
 	s.allowOrigin(x)
 	if c, tracked := x.ctx.Conn().(*conn); tracked {
 		c.setLinger(!x.cutOff && (x.unreadable || x.hasBody() && !x.bodyRead))

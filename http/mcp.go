@@ -59,6 +59,9 @@ func (s *Server) answerMessage(x *exchange, at target, body []byte, denied error
 		m.reset()
 	}
 	m.readOptions(at.query)
+	if syntax == nil && s.passesMessage(x) {
+		return s.pass(x, body)
+	}
 	switch {
 	case denied != nil:
 		if !m.isRequest() {

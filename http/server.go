@@ -85,6 +85,10 @@ type Config struct {
 	// SlowRequest is the duration from which a request is logged as a warning. Default 1 s; a negative
 	// one means never.
 	SlowRequest time.Duration
+	// Group is the servers that are one service with this one; nil for a single server. PassedFrom is
+	// the network that the connections of ServePassed come from, and nobody else has.
+	Group      Group
+	PassedFrom string
 	// Observe is called for every request when its answer is made, unless it is nil.
 	Observe func(Observation)
 
@@ -154,6 +158,7 @@ func (c *Config) fill() {
 	if c.Origins == nil {
 		c.Origins = []string{anyOrigin}
 	}
+	c.trustPassed()
 }
 
 func setDefault[T comparable](value *T, def T) {
@@ -183,8 +188,10 @@ type Server struct {
 	// writes has the passes of writes.
 	writes admission
 	mcp    *mcpServer
-	fast   *fasthttp.Server
-	conns  conns
+	// lines are connections to other members.
+	lines lines
+	fast  *fasthttp.Server
+	conns conns
 	// now is the service's clock. resolve finds the session of a credential and enters it in a call.
 	now     func() int64
 	resolve func(call *api.Call, credential []byte) (session id.ID, err error)
@@ -285,19 +292,18 @@ func (s *Server) connState(c net.Conn, state fasthttp.ConnState) {
 
 // Serve answers the connections of a listener until Shutdown and then returns nil. It may be called
 // for several listeners.
-func (s *Server) Serve(ln net.Listener) error { return s.serve(ln, false) }
+func (s *Server) Serve(ln net.Listener) error { return s.serve(&listener{Listener: ln}) }
 
 // ServePages is Serve for an address that has the pages, and what they need, and nothing else. It
 // needs PagesApart.
-func (s *Server) ServePages(ln net.Listener) error { return s.serve(ln, true) }
+func (s *Server) ServePages(ln net.Listener) error {
+	return s.serve(&listener{Listener: ln, pages: true})
+}
 
-func (s *Server) serve(ln net.Listener, pages bool) error {
-	own := &listener{
-		Listener: ln, conns: &s.conns, overLimit: s.refuseConnection, stopping: s.stopping,
-		pages: pages,
-	}
+func (s *Server) serve(own *listener) error {
+	own.conns, own.overLimit, own.stopping = &s.conns, s.refuseConnection, s.stopping
 	if !s.conns.listen(own) {
-		return ln.Close()
+		return own.Close()
 	}
 	return s.fast.Serve(own)
 }
@@ -309,6 +315,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.draining.Store(true)
 	s.stopOnce.Do(func() { close(s.stopping) })
 	s.conns.drain()
+	defer s.lines.close()
 	err := s.fast.ShutdownWithContext(ctx)
 	if err == nil {
 		// All requests are served, so no further answer of this kind can begin.
