@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"io"
 	"log/slog"
 
 	"pws/actors/offline"
@@ -26,6 +27,14 @@ func Backup(data, to string) (*offline.Report, error) {
 // Restore makes a data directory out of a backup, as Backup does, with copies alone.
 func Restore(from, data string) (*offline.Report, error) {
 	return offline.Copy(disk.OS{}, from, data, false, Verify)
+}
+
+// SendCopy writes a copy of a data directory for ReceiveCopy, see offline.Send.
+func SendCopy(data string, to io.Writer) error { return offline.Send(data, to) }
+
+// ReceiveCopy makes a data directory of what SendCopy has written, see offline.Receive.
+func ReceiveCopy(from io.Reader, data string) (*offline.Report, error) {
+	return offline.Receive(disk.OS{}, from, data, Verify)
 }
 
 // rebuilder is an engine that has sections to read and nothing else.

@@ -4,6 +4,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -34,8 +35,9 @@ func nameOf(member uint64) string { return fmt.Sprintf("member-%d.pws.internal",
 
 // MakeAuthority makes, in a directory that does not exist, a private authority and what each member
 // needs: folder "authority", which the members do not need, and a folder "member-NUMBER" for each,
-// with its certificate, its key, and the secret that all servers of the group have in common.
-func MakeAuthority(dir string, members []uint64, now time.Time) error {
+// with its certificate, its key, and the secret that all servers of the group have in common. That
+// is the given one, as the file of a data directory has it; nil makes one.
+func MakeAuthority(dir string, members []uint64, secret []byte, now time.Time) error {
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("%s is there already", dir)
 	}
@@ -50,26 +52,64 @@ func MakeAuthority(dir string, members []uint64, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	var secret [32]byte
-	rand.Read(secret[:])
+	if secret == nil {
+		var random [32]byte
+		rand.Read(random[:])
+		secret = []byte(hex.EncodeToString(random[:]) + "\n")
+	}
 	folder := filepath.Join(dir, "authority")
 	if err := writePair(folder, authorityFile, own, authorityKeyFile, key); err != nil {
 		return err
 	}
 	for _, member := range members {
-		folder := filepath.Join(dir, fmt.Sprintf("member-%d", member))
-		if err := certify(folder, member, authority, key, now); err != nil {
-			return err
-		}
-		err := writePEM(filepath.Join(folder, authorityFile), "CERTIFICATE", own)
-		if err == nil {
-			err = write(filepath.Join(folder, secretFile), []byte(hex.EncodeToString(secret[:])+"\n"))
-		}
-		if err != nil {
+		issued := issuer{authority, key, own, secret}
+		if err := issued.addMember(dir, member, now); err != nil {
 			return err
 		}
 	}
-	return nil
+	// With it, AddMember makes the folders of later members.
+	return write(filepath.Join(folder, secretFile), secret)
+}
+
+// AddMember makes the folder of another member in a directory of MakeAuthority.
+func AddMember(dir string, member uint64, now time.Time) error {
+	folder := filepath.Join(dir, "authority")
+	secret, err := os.ReadFile(filepath.Join(folder, secretFile))
+	if err != nil {
+		return err
+	}
+	pair, err := tls.LoadX509KeyPair(
+		filepath.Join(folder, authorityFile), filepath.Join(folder, authorityKeyFile))
+	if err != nil {
+		return err
+	}
+	key, ok := pair.PrivateKey.(*ecdsa.PrivateKey)
+	if !ok {
+		return fmt.Errorf("%s is not a key of this program", filepath.Join(folder, authorityKeyFile))
+	}
+	issued := issuer{pair.Leaf, key, pair.Certificate[0], secret}
+	return issued.addMember(dir, member, now)
+}
+
+// issuer is what the folders of members are made with: the authority, its key, its certificate as
+// bytes, and the secret of the group.
+type issuer struct {
+	authority *x509.Certificate
+	key       *ecdsa.PrivateKey
+	own       []byte
+	secret    []byte
+}
+
+func (i *issuer) addMember(dir string, member uint64, now time.Time) error {
+	folder := filepath.Join(dir, fmt.Sprintf("member-%d", member))
+	err := certify(folder, member, i.authority, i.key, now)
+	if err == nil {
+		err = writePEM(filepath.Join(folder, authorityFile), "CERTIFICATE", i.own)
+	}
+	if err == nil {
+		err = write(filepath.Join(folder, secretFile), i.secret)
+	}
+	return err
 }
 
 func template(name string, now time.Time) *x509.Certificate {
@@ -167,6 +207,22 @@ func LoadIdentity(folder string, member uint64) (*Identity, error) {
 		return nil, fmt.Errorf("%s has no certificate", filepath.Join(folder, authorityFile))
 	}
 	return &Identity{Secret: secret, certificate: &pair, authority: pool}, nil
+}
+
+// permits refuses plain connections to other machines.
+func (i *Identity) permits(address string) error {
+	if i.certificate == nil && !onLoopback(address) {
+		return fmt.Errorf("%s is not on this machine: connections without certificates are for "+
+			"loopback addresses alone", address)
+	}
+	return nil
+}
+
+// joining is what the greeting of a server has that is not of the group yet.
+func (i *Identity) joining() (group [groupBytes]byte) {
+	sum := sha256.Sum256(append([]byte("pws join "), i.Secret...))
+	copy(group[:], sum[:])
+	return group
 }
 
 // dialing is how a connection to a member is made; nil for a plain one.

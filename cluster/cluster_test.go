@@ -26,13 +26,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestParseMembers(t *testing.T) {
 	members, err := ParseMembers("2=b:20; 1=a:10;3=[::1]:30")
-	if err != nil || fmt.Sprint(members) != "[{1 a:10} {2 b:20} {3 [::1]:30}]" {
+	if err != nil || fmt.Sprint(members) != "[{1 a:10 true} {2 b:20 true} {3 [::1]:30 true}]" {
 		t.Errorf("%v, %v", members, err)
 	}
 	for _, text := range []string{
-		"", "1=a:1", "1=a:1;2=b:2", "0=a:1;2=b:2;3=c:3", "1=a:1;1=b:2;3=c:3", "1=a:1;2=a:1;3=c:3",
+		"", "0=a:1;2=b:2;3=c:3", "1=a:1;1=b:2;3=c:3", "1=a:1;2=a:1;3=c:3",
 		"1=a;2=b:2;3=c:3", "1=a:0;2=b:2;3=c:3", "1=:1;2=b:2;3=c:3", "x=a:1;2=b:2;3=c:3",
-		"1=a:1;2=b:2;3=c:3;4=d:4",
 	} {
 		if _, err := ParseMembers(text); err == nil {
 			t.Errorf("%q is taken", text)
@@ -40,10 +39,13 @@ func TestParseMembers(t *testing.T) {
 	}
 }
 
+// testGroup is the group of all members of these tests.
+var testGroup = [groupBytes]byte{1}
+
 // fixture has the networks of three members on ports of the system.
 type fixture struct {
 	t          *testing.T
-	members    []Member
+	members    []replica.Member
 	identities []*Identity
 	networks   []*Network
 }
@@ -52,7 +54,7 @@ func newFixture(t *testing.T, plain bool) *fixture {
 	t.Helper()
 	f := &fixture{t: t}
 	dir := filepath.Join(t.TempDir(), "certificates")
-	if err := MakeAuthority(dir, []uint64{1, 2, 3}, time.Now()); err != nil {
+	if err := MakeAuthority(dir, []uint64{1, 2, 3}, nil, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	var listeners []net.Listener
@@ -62,7 +64,9 @@ func newFixture(t *testing.T, plain bool) *fixture {
 			t.Fatal(err)
 		}
 		listeners = append(listeners, ln)
-		f.members = append(f.members, Member{number, ln.Addr().String()})
+		f.members = append(f.members, replica.Member{
+			Number: number, Address: ln.Addr().String(), Voter: true,
+		})
 		one, err := LoadIdentity(filepath.Join(dir, fmt.Sprint("member-", number)), number)
 		if err != nil {
 			t.Fatal(err)
@@ -74,12 +78,14 @@ func newFixture(t *testing.T, plain bool) *fixture {
 	}
 	for at, m := range f.members {
 		n, err := Listen(Config{
-			Member: m.Number, Members: f.members, Identity: f.identities[at],
+			Member: m.Number, Address: m.Address, Identity: f.identities[at],
 			Log: slog.New(slog.DiscardHandler), ln: listeners[at],
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
+		n.Enter(testGroup)
+		n.SetMembers(f.members)
 		f.networks = append(f.networks, n)
 	}
 	t.Cleanup(func() {
@@ -195,7 +201,7 @@ func TestStrangers(t *testing.T) {
 		"plain":              {nil, good},
 		"another authority":  {as2Other, good},
 		"no certificate":     {&tls.Config{RootCAs: as2.RootCAs, ServerName: as2.ServerName}, good},
-		"another group":      {as2, hello(forMessages, 2, other.networks[1].group)},
+		"another group":      {as2, hello(forMessages, 2, [groupBytes]byte{2})},
 		"another member":     {as2, hello(forMessages, 3, group)},
 		"the member itself":  {as2, hello(forMessages, 1, group)},
 		"unknown kind":       {as2, hello('x', 2, group)},
@@ -240,12 +246,13 @@ func encoded(t *testing.T, m *raftpb.Message) []byte {
 	return body
 }
 
-// TestQueueIsBounded sends to a member that is not there.
+// TestQueueIsBounded sends to a member to which there is no connection.
 func TestQueueIsBounded(t *testing.T) {
 	f := newFixture(t, true)
-	p := f.networks[0].peers[2]
+	p := newPeer(f.networks[0], f.members[1])
+	defer p.end()
 	for range 3 * queueMax {
-		f.networks[0].Send(message(1, 2, nil))
+		p.put(message(1, 2, nil))
 	}
 	if len(p.mu.queue) != queueMax || p.mu.lost != 2*queueMax {
 		t.Errorf("%d wait, %d are lost", len(p.mu.queue), p.mu.lost)
@@ -253,7 +260,7 @@ func TestQueueIsBounded(t *testing.T) {
 	p.take()
 	data := make([]byte, queueBytesMax/3)
 	for range 10 {
-		f.networks[0].Send(message(1, 2, data))
+		p.put(message(1, 2, data))
 	}
 	if len(p.mu.queue) != 2 {
 		t.Errorf("%d large ones wait", len(p.mu.queue))
@@ -261,18 +268,22 @@ func TestQueueIsBounded(t *testing.T) {
 }
 
 func TestPlainIsForLoopback(t *testing.T) {
-	members := []Member{{1, "127.0.0.1:1"}, {2, "192.0.2.1:1"}, {3, "127.0.0.1:3"}}
-	if _, err := Listen(Config{Member: 1, Members: members, Identity: Plain(nil)}); err == nil {
+	config := Config{Member: 1, Address: "192.0.2.1:1", Identity: Plain(nil)}
+	if _, err := Listen(config); err == nil {
+		t.Error("an address for other machines is listened on without certificates")
+	}
+	hello := greeting{kind: forCall, member: 1}
+	if _, err := connect(t.Context(), Plain(nil), 2, "192.0.2.1:1", hello); err == nil {
 		t.Error("a plain connection to another machine")
 	}
 }
 
 func TestAuthority(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "c")
-	if err := MakeAuthority(dir, []uint64{1, 2, 3}, time.Now()); err != nil {
+	if err := MakeAuthority(dir, []uint64{1, 2, 3}, nil, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if err := MakeAuthority(dir, []uint64{1, 2, 3}, time.Now()); err == nil {
+	if err := MakeAuthority(dir, []uint64{1, 2, 3}, nil, time.Now()); err == nil {
 		t.Error("keys are overwritten")
 	}
 	if _, err := LoadIdentity(filepath.Join(dir, "member-2"), 1); err == nil {
@@ -368,7 +379,7 @@ func TestJournalsOverNetwork(t *testing.T) {
 	var machines []*counting
 	for at, n := range f.networks {
 		dir := t.TempDir()
-		if err := replica.Begin(filepath.Join(dir, "raft"), []uint64{1, 2, 3}, 0); err != nil {
+		if err := replica.Begin(filepath.Join(dir, "raft"), f.members, 0); err != nil {
 			t.Fatal(err)
 		}
 		j, _, err := replica.OpenJournal(

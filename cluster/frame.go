@@ -15,6 +15,7 @@ const (
 	forMessages byte = 'm'
 	forCall     byte = 'c'
 	forWeb      byte = 'h'
+	forCopy     byte = 'j'
 )
 
 // The kinds of frames.
@@ -26,6 +27,8 @@ const (
 	frameRefusal             // the text of an error
 	frameCut                 // the entries were cut off
 	frameStatus              // asks for a status, or has it as JSON
+	frameOrder               // an Order as JSON
+	frameDone                // it was carried out
 	framesKnown
 )
 

@@ -1,25 +1,20 @@
 package cluster
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"net"
 	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
+
+	"pws/journal/replica"
 )
 
-// Member is a server of a group.
-type Member struct {
-	// Number is not 0, and is never used for another server.
-	Number  uint64
-	Address string
-}
-
-// ParseMembers reads a list as "1=host:port;2=host:port;3=host:port".
-func ParseMembers(text string) ([]Member, error) {
-	var all []Member
+// ParseMembers reads a list of voters as "1=host:port;2=host:port;3=host:port", sorted by number.
+func ParseMembers(text string) ([]replica.Member, error) {
+	var all []replica.Member
 	for part := range strings.SplitSeq(text, ";") {
 		number, address, ok := strings.Cut(strings.TrimSpace(part), "=")
 		n, err := strconv.ParseUint(number, 10, 63)
@@ -35,22 +30,10 @@ func ParseMembers(text string) ([]Member, error) {
 				return nil, fmt.Errorf("%q is named twice", part)
 			}
 		}
-		all = append(all, Member{n, address})
+		all = append(all, replica.Member{Number: n, Address: address, Voter: true})
 	}
-	if len(all) != 3 && len(all) != 5 {
-		return nil, errors.New("a group has 3 or 5 members")
-	}
-	slices.SortFunc(all, func(a, b Member) int { return int(a.Number) - int(b.Number) })
+	slices.SortFunc(all, func(a, b replica.Member) int { return cmp.Compare(a.Number, b.Number) })
 	return all, nil
-}
-
-// Numbers are those of members.
-func Numbers(members []Member) []uint64 {
-	var all []uint64
-	for _, m := range members {
-		all = append(all, m.Number)
-	}
-	return all
 }
 
 // onLoopback reports whether an address is on this machine.

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"crypto/sha256"
 	"crypto/tls"
 	"encoding/binary"
 	"encoding/json"
@@ -12,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
@@ -35,11 +35,16 @@ var _ Local = (*replica.Journal)(nil)
 
 // Config is how a Network runs.
 type Config struct {
-	// Member is the number of this member, Members are all.
+	// Member is the number of this member, Address the one that it listens on.
 	Member   uint64
-	Members  []Member
+	Address  string
 	Identity *Identity
-	Log      *slog.Logger
+	// Copy writes the data of this member for one that joins: a descriptor, and then the files. It is
+	// called by one goroutine at a time.
+	Copy func(to io.Writer) error
+	// Order carries out a command for the group, if this member leads.
+	Order func(ctx context.Context, o Order) error
+	Log   *slog.Logger
 
 	// ln, for tests, is a listener instead of one of the member's address.
 	ln net.Listener
@@ -64,9 +69,9 @@ type Network struct {
 	config  Config
 	group   [groupBytes]byte
 	ln      net.Listener
-	peers   map[uint64]*peer
-	address map[uint64]string
+	peers   atomic.Pointer[map[uint64]*peer]
 	web     *webListener
+	copying sync.Mutex
 	alive   context.Context
 	kill    context.CancelFunc
 	running sync.WaitGroup
@@ -82,51 +87,61 @@ type Network struct {
 
 var _ replica.Transport = (*Network)(nil)
 
-// Listen makes the network of a member, and takes the member's address. Nothing is answered until
-// Serve. Errors: plain connections to other machines, and those of the address.
+// Listen makes the network of a member, and takes the member's address. Enter, SetMembers and Serve
+// follow: nothing is sent until SetMembers, and nothing is answered until Serve. Errors: plain
+// connections to other machines, and those of the address.
 func Listen(config Config) (*Network, error) {
-	n := &Network{
-		config: config, peers: map[uint64]*peer{}, address: map[uint64]string{},
-	}
-	sum := sha256.Sum256(append([]byte("pws group "), config.Identity.Secret...))
-	copy(n.group[:], sum[:])
+	n := &Network{config: config}
+	n.peers.Store(&map[uint64]*peer{})
 	n.mu.open, n.mu.count = map[net.Conn]uint64{}, map[uint64]int{}
-	for _, m := range config.Members {
-		if config.Identity.certificate == nil && !onLoopback(m.Address) {
-			return nil, fmt.Errorf("%s is not on this machine: connections without certificates are "+
-				"for loopback addresses alone", m.Address)
-		}
-		n.address[m.Number] = m.Address
+	err := config.Identity.permits(config.Address)
+	if n.ln = config.ln; n.ln == nil && err == nil {
+		n.ln, err = net.Listen("tcp", config.Address)
 	}
-	at, ok := n.address[config.Member]
-	if !ok {
-		return nil, fmt.Errorf("member %d is not in the list of members", config.Member)
-	}
-	var err error
-	if n.ln = config.ln; n.ln == nil {
-		if n.ln, err = net.Listen("tcp", at); err != nil {
-			return nil, err
-		}
+	if err != nil {
+		return nil, err
 	}
 	n.web = &webListener{address: n.ln.Addr(), conns: make(chan net.Conn), closed: make(chan struct{})}
 	n.alive, n.kill = context.WithCancel(context.Background())
-	for _, m := range config.Members {
-		if m.Number != config.Member {
-			n.peers[m.Number] = newPeer(n, m.Number)
-		}
-	}
 	return n, nil
 }
 
-// Serve begins to answer for a member, and to send its messages.
+// SetMembers says who the members are from now on. It does not wait. It is called by one goroutine
+// at a time, AFTER Listen and BEFORE Close.
+func (n *Network) SetMembers(members []replica.Member) {
+	before, now := *n.peers.Load(), map[uint64]*peer{}
+	for _, m := range members {
+		if known := before[m.Number]; known != nil && known.address == m.Address {
+			now[m.Number] = known
+			continue
+		}
+		p := newPeer(n, m)
+		now[m.Number] = p
+		if err := n.config.Identity.permits(m.Address); err != nil {
+			n.config.Log.Error("a member cannot be reached", "member", m.Number, "error", err)
+		} else if m.Number != n.config.Member {
+			n.running.Go(p.run)
+		}
+	}
+	n.peers.Store(&now)
+	for number, p := range before {
+		if now[number] != p {
+			p.end()
+		}
+	}
+}
+
+func (n *Network) peer(member uint64) *peer { return (*n.peers.Load())[member] }
+
+// Enter says which group the member belongs to.
+func (n *Network) Enter(group [groupBytes]byte) { n.group = group }
+
+// Serve begins to answer for a member.
 func (n *Network) Serve(local Local) {
 	n.mu.Lock()
 	n.mu.local = local
 	n.mu.Unlock()
 	n.running.Go(n.accept)
-	for _, p := range n.peers {
-		n.running.Go(p.run)
-	}
 }
 
 // Close ends all connections.
@@ -144,7 +159,7 @@ func (n *Network) Close() error {
 
 // Send implements replica.Transport.
 func (n *Network) Send(m *raftpb.Message) {
-	if p := n.peers[m.GetTo()]; p != nil {
+	if p := n.peer(m.GetTo()); p != nil {
 		p.put(m)
 	}
 }
@@ -197,15 +212,26 @@ func (n *Network) call(
 
 // dial opens a connection to a member and sends the greeting.
 func (n *Network) dial(ctx context.Context, member uint64, kind byte) (net.Conn, error) {
-	address, ok := n.address[member]
-	if !ok {
-		return nil, fmt.Errorf("member %d is not in the list of members", member)
+	p := n.peer(member)
+	if p == nil {
+		return nil, fmt.Errorf("%d is not a member", member)
+	}
+	hello := greeting{kind: kind, member: n.config.Member, group: n.group}
+	return connect(ctx, n.config.Identity, member, p.address, hello)
+}
+
+// connect opens a connection to a member and sends the greeting.
+func connect(
+	ctx context.Context, own *Identity, member uint64, address string, hello greeting,
+) (net.Conn, error) {
+	if err := own.permits(address); err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, greetTime)
 	defer cancel()
 	var conn net.Conn
 	var err error
-	if config := n.config.Identity.dialing(member); config != nil {
+	if config := own.dialing(member); config != nil {
 		conn, err = (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", address)
 	} else {
 		conn, err = (&net.Dialer{}).DialContext(ctx, "tcp", address)
@@ -213,7 +239,6 @@ func (n *Network) dial(ctx context.Context, member uint64, kind byte) (net.Conn,
 	if err != nil {
 		return nil, err
 	}
-	hello := greeting{kind: kind, member: n.config.Member, group: n.group}
 	_ = conn.SetWriteDeadline(time.Now().Add(greetTime))
 	if _, err := conn.Write(hello.encode()); err != nil {
 		return nil, errors.Join(err, conn.Close())
@@ -233,7 +258,7 @@ func (n *Network) accept() {
 		}
 		if err != nil {
 			// The descriptors of the process are used up, perhaps.
-			n.pause(redialTime)
+			pause(n.alive, redialTime)
 			continue
 		}
 		if !n.enter(raw) {
@@ -249,11 +274,11 @@ func (n *Network) accept() {
 	}
 }
 
-func (n *Network) pause(d time.Duration) {
+func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
-	case <-n.alive.Done():
+	case <-ctx.Done():
 	case <-timer.C:
 	}
 }
@@ -313,10 +338,11 @@ func (n *Network) serve(raw net.Conn) error {
 	switch {
 	case err != nil:
 		return err
-	case hello.group != n.group:
-		return fmt.Errorf("%w: it belongs to another group", errProtocol)
-	case n.peers[hello.member] == nil, !proves(hello.member):
+	case !proves(hello.member):
 		return fmt.Errorf("%w: it says that it is member %d", errProtocol, hello.member)
+	case !n.admits(&hello):
+		n.warnStranger(&hello, raw)
+		return fmt.Errorf("%w: member %d is not of this group", errProtocol, hello.member)
 	case !n.known(raw, hello.member):
 		return fmt.Errorf("member %d has too many connections", hello.member)
 	}
@@ -327,8 +353,27 @@ func (n *Network) serve(raw net.Conn) error {
 		return n.answer(conn)
 	case forWeb:
 		return n.web.give(n.alive, conn)
+	case forCopy:
+		return n.sendCopy(conn)
 	}
 	return fmt.Errorf("%w: a connection of kind %d", errProtocol, hello.kind)
+}
+
+// admits reports whether a member may open a connection. A member passes requests on to itself when
+// it has become the leader.
+func (n *Network) admits(hello *greeting) bool {
+	if hello.kind == forCopy {
+		return hello.group == n.config.Identity.joining()
+	}
+	return hello.group == n.group && n.peer(hello.member) != nil &&
+		(hello.member != n.config.Member || hello.kind == forWeb)
+}
+
+// warnStranger logs a connection of somebody who has the keys of a member and is none: a member
+// that was removed, or one that has begun with other data.
+func (n *Network) warnStranger(hello *greeting, raw net.Conn) {
+	n.config.Log.Warn("a connection of a server that is not of this group was refused",
+		"member", hello.member, "from", raw.RemoteAddr(), "same_beginning", hello.group == n.group)
 }
 
 // receive takes the messages of a member.
@@ -396,6 +441,14 @@ func (n *Network) answer(conn net.Conn) error {
 		kind, body = frameEntries, encodeEntries(entries)
 	case frameStatus:
 		body, err = json.Marshal(n.local().Status())
+	case frameOrder:
+		var order Order
+		if err = json.Unmarshal(body, &order); err == nil {
+			ctx, cancel := context.WithTimeout(n.alive, callTime)
+			err = n.config.Order(ctx, order)
+			cancel()
+		}
+		kind, body = frameDone, nil
 	default:
 		return fmt.Errorf("%w: frame %d is no question", errProtocol, kind)
 	}

@@ -1,12 +1,15 @@
 package cluster
 
 import (
+	"context"
 	"net"
 	"sync"
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
+
+	"pws/journal/replica"
 )
 
 const (
@@ -23,8 +26,12 @@ const (
 type peer struct {
 	network *Network
 	member  uint64
-	wake    chan struct{}
-	mu      struct {
+	address string
+	// alive ends with the network, or when the member is none any more.
+	alive context.Context
+	end   context.CancelFunc
+	wake  chan struct{}
+	mu    struct {
 		sync.Mutex
 		queue []*raftpb.Message
 		bytes int64
@@ -33,8 +40,10 @@ type peer struct {
 	}
 }
 
-func newPeer(n *Network, member uint64) *peer {
-	return &peer{network: n, member: member, wake: make(chan struct{}, 1)}
+func newPeer(n *Network, m replica.Member) *peer {
+	p := &peer{network: n, member: m.Number, address: m.Address, wake: make(chan struct{}, 1)}
+	p.alive, p.end = context.WithCancel(n.alive)
+	return p
 }
 
 // put queues a message. One for which there is no room is lost.
@@ -67,14 +76,18 @@ func (p *peer) take() []*raftpb.Message {
 // run keeps a connection to the member and sends what waits. What was queued without a connection
 // is old by then, and lost.
 func (p *peer) run() {
-	alive := p.network.alive
-	said := ""
+	alive, said := p.alive, ""
 	for alive.Err() == nil {
-		conn, err := p.network.dial(alive, p.member, forMessages)
+		hello := greeting{
+			kind: forMessages, member: p.network.config.Member, group: p.network.group,
+		}
+		conn, err := connect(alive, p.network.config.Identity, p.member, p.address, hello)
 		if err == nil {
 			p.network.config.Log.Info("connected to a member", "member", p.member)
 			said = ""
+			ended := context.AfterFunc(alive, func() { _ = conn.Close() })
 			err = p.send(conn)
+			ended()
 			_ = conn.Close()
 		}
 		if alive.Err() != nil {
@@ -84,7 +97,7 @@ func (p *peer) run() {
 			p.network.config.Log.Warn("no connection to a member", "member", p.member, "error", err)
 			said = text
 		}
-		p.network.pause(redialTime)
+		pause(alive, redialTime)
 		dropped := p.take()
 		p.mu.Lock()
 		p.mu.lost += uint64(len(dropped))
@@ -100,8 +113,8 @@ func (p *peer) send(conn net.Conn) error {
 	for {
 		kind := frameIdle
 		select {
-		case <-p.network.alive.Done():
-			return p.network.alive.Err()
+		case <-p.alive.Done():
+			return p.alive.Err()
 		case <-p.wake:
 			kind = frameMessage
 		case <-idle.C:

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -356,12 +355,7 @@ func (t *takenFiles) put(d disk.Disk, dir string, link bool) error {
 			return err
 		}
 	}
-	for _, name := range partNames {
-		if err := d.SyncDir(filepath.Join(dir, name)); err != nil {
-			return err
-		}
-	}
-	return d.SyncDir(dir)
+	return syncFolders(d, dir)
 }
 
 func (t *takenFile) put(d disk.Disk, dir string, link bool) error {
@@ -369,16 +363,8 @@ func (t *takenFile) put(d disk.Disk, dir string, link bool) error {
 	if link && t.fixed && t.link(name) {
 		return nil
 	}
-	var from io.Reader = bytes.NewReader(t.content)
-	if t.file != nil {
-		from = io.NewSectionReader(t.file, 0, t.size)
-	}
-	file, err := d.Create(name)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(file, from)
-	return errors.Join(err, file.Sync(), file.Close())
+	content, _ := t.reader()
+	return writeFile(d, name, content)
 }
 
 // link reports false where the file has to be copied: on another file system, or where another file

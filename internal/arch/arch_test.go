@@ -43,7 +43,7 @@ var mayImport = map[string][]string{
 	"journal":                {"wal"},
 	"journal/replica":        {"journal", "wal", "internal/disk"},
 	// The network between members carries what replica sends, and knows nothing of the engine.
-	"cluster":          {"internal/disk", "journal", "journal/replica"},
+	"cluster":          {"internal/datadir", "internal/disk", "journal", "journal/replica"},
 	"snapshot":         {"internal/disk"},
 	"blobs":            {"internal/disk"},
 	"uploads":          {"internal/disk"},

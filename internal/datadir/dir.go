@@ -9,6 +9,8 @@
 //	uploads    parts of uploads, by package uploads
 //	feed       activity events, by package index/feed
 //	search     the search index, by package index/search; it can be rebuilt
+//	member     which member of a group the directory belongs to; a single server has none
+//	raft       the log of a member, by package journal/replica
 //	admin.sock the socket of pws admin, while a server runs
 package datadir
 
@@ -35,6 +37,8 @@ const (
 	UploadsName  = "uploads"
 	FeedName     = "feed"
 	SearchName   = "search"
+	MemberName   = "member"
+	RaftName     = "raft"
 	LogLockName  = "LOCK"
 )
 
@@ -107,12 +111,13 @@ func writeDurably(name string, content []byte) error {
 		err = os.Rename(temporary, name)
 	}
 	if err == nil {
-		err = syncDir(filepath.Dir(name))
+		err = SyncDir(filepath.Dir(name))
 	}
 	return err
 }
 
-func syncDir(dir string) error {
+// SyncDir makes the names in a directory durable.
+func SyncDir(dir string) error {
 	file, err := os.Open(dir)
 	if err != nil {
 		return err

@@ -1,0 +1,294 @@
+package cluster
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"pws/internal/datadir"
+	"pws/journal"
+	"pws/journal/replica"
+)
+
+// Settings are how a server takes part in a group.
+type Settings struct {
+	// Data is the data directory.
+	Data string
+	// Number is that of the member. Members has its address, and at the first start of a group all of
+	// its first members.
+	Number  uint64
+	Members []replica.Member
+	// Keys is the member's folder of MakeAuthority. Plain leaves its certificates unused.
+	Keys  string
+	Plain bool
+	// Files writes the files of the data directory for a member that joins.
+	Files func(to io.Writer) error
+	// Removed is called when this member was removed from the group and is not needed any more.
+	Removed func()
+	Log     *slog.Logger
+}
+
+func (s *Settings) identify() (*Identity, error) {
+	identity, err := LoadIdentity(s.Keys, s.Number)
+	if err != nil {
+		return nil, fmt.Errorf("the keys of the member: %w", err)
+	}
+	if s.Plain {
+		identity = Plain(identity.Secret)
+	}
+	return identity, nil
+}
+
+// address is the one that the member listens on.
+func (s *Settings) address() (string, error) {
+	for _, one := range s.Members {
+		if one.Number == s.Number {
+			return one.Address, nil
+		}
+	}
+	return "", fmt.Errorf("member %d is not in the list of members", s.Number)
+}
+
+// Membership is the part that this server takes in a group.
+type Membership struct {
+	settings Settings
+	identity *Identity
+	network  *Network
+	journal  *replica.Journal
+}
+
+// Open takes the address of a member. What the data directory says of an earlier run has to agree
+// with the settings. Errors: those of the folder of keys and of the address; a directory of another
+// member, or with the secret of another service.
+func Open(settings Settings) (*Membership, error) {
+	identity, err := settings.identify()
+	if err != nil {
+		return nil, err
+	}
+	address, err := settings.address()
+	if err != nil {
+		return nil, err
+	}
+	note, err := readNote(settings.Data)
+	switch {
+	case err != nil:
+		return nil, err
+	case note != nil && note.number != settings.Number:
+		return nil, fmt.Errorf("%s belongs to member %d", settings.Data, note.number)
+	}
+	if err := datadir.AdoptSecret(settings.Data, identity.Secret); err != nil {
+		return nil, err
+	}
+	m := &Membership{settings: settings, identity: identity}
+	m.network, err = Listen(Config{
+		Member: settings.Number, Address: address, Identity: identity, Log: settings.Log,
+		Copy: m.writeCopy, Order: m.carryOut,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// OpenJournal opens the journal of the member, as journal.OpenLocal does that of a single server.
+// The first time it begins the member's part in the group.
+func (m *Membership) OpenJournal(o journal.Options) (journal.Journal, *journal.Recovery, error) {
+	dir := filepath.Join(m.settings.Data, datadir.RaftName)
+	note, err := readNote(m.settings.Data)
+	if err == nil && note == nil {
+		note, err = m.begin(o, dir)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	m.network.Enter(note.group)
+	opened, found, err := replica.OpenJournal(o, replica.Options{
+		Member: m.settings.Number, Dir: dir, Transport: m.network, Log: m.settings.Log,
+		OnMembers: m.network.SetMembers, OnRemoved: m.settings.Removed,
+	})
+	if errors.Is(err, replica.ErrNoMember) {
+		err = fmt.Errorf("%s is empty, and this member has taken part in its group: its data "+
+			"directory is of no use any more; add a new member instead: %w", dir, err)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	m.journal = opened
+	return opened, found, nil
+}
+
+// begin makes raft's log of a member that begins, and then the note. Until the note is there the
+// member has not taken part, and begins again.
+func (m *Membership) begin(o journal.Options, dir string) (*note, error) {
+	if n := len(m.settings.Members); n != 1 && n != 3 && n != 5 {
+		return nil, fmt.Errorf("a group begins with 1, 3 or 5 members, not %d; a server that joins one "+
+			"gets its data by pws cluster join first", n)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return nil, err
+	}
+	log, found, err := journal.OpenLocal(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := log.Close(); err != nil {
+		return nil, err
+	}
+	if err := replica.Begin(dir, m.settings.Members, found.Last); err != nil {
+		return nil, err
+	}
+	made := &note{number: m.settings.Number}
+	made.group, err = groupOf(m.identity.Secret, m.settings.Members, o.Dir, found)
+	if err == nil {
+		err = made.write(m.settings.Data)
+	}
+	return made, err
+}
+
+// groupOf identifies a group by what all of its first members begin with: their secret, their
+// numbers, and the end of the journal.
+func groupOf(
+	secret []byte, members []replica.Member, log string, found *journal.Recovery,
+) (group [groupBytes]byte, err error) {
+	sum := sha256.New()
+	sum.Write([]byte("pws group "))
+	sum.Write(secret)
+	for _, one := range members {
+		sum.Write(binary.LittleEndian.AppendUint64(nil, one.Number))
+	}
+	sum.Write(binary.LittleEndian.AppendUint64(nil, found.Last))
+	if found.Last > 0 && found.First <= found.Last {
+		err = journal.Read(log, found.Last, func(_ uint64, payload []byte) error {
+			sum.Write(payload)
+			return nil
+		})
+	}
+	copy(group[:], sum.Sum(nil))
+	return group, err
+}
+
+// Serve begins to take part. The journal is open and started.
+func (m *Membership) Serve() { m.network.Serve(m.journal) }
+
+// Close ends all connections. The journal is closed BEFORE.
+func (m *Membership) Close() error { return m.network.Close() }
+
+// Web is the listener for requests that other members pass on.
+func (m *Membership) Web() net.Listener { return m.network.Web() }
+
+// Leads reports whether this member leads the group.
+func (m *Membership) Leads() bool { return m.journal.Reign() != 0 }
+
+// Leader is the number of the member that leads, 0 while none is known.
+func (m *Membership) Leader() uint64 { return m.journal.Leader() }
+
+// Dial opens a connection for requests that are passed on to a member.
+func (m *Membership) Dial(ctx context.Context, member uint64) (net.Conn, error) {
+	return m.network.DialWeb(ctx, member)
+}
+
+// Status is what the member knows of its group.
+func (m *Membership) Status() replica.Status { return m.journal.Status() }
+
+// Asked is what a member has answered about the group, or why it has not.
+type Asked struct {
+	replica.Member
+	Status replica.Status
+	Err    error
+}
+
+// askTime bounds how long Ask waits for a member.
+const askTime = 2 * time.Second
+
+// Ask asks all members, at the same time.
+func (m *Membership) Ask() []Asked {
+	ctx, cancel := context.WithTimeout(context.Background(), askTime)
+	defer cancel()
+	members := m.Status().Members
+	all := make([]Asked, len(members))
+	var asking sync.WaitGroup
+	for at, one := range members {
+		all[at].Member = one
+		asking.Go(func() {
+			if one.Number == m.settings.Number {
+				all[at].Status = m.Status()
+				return
+			}
+			all[at].Status, all[at].Err = m.network.Status(ctx, one.Number)
+		})
+	}
+	asking.Wait()
+	return all
+}
+
+// note is the file of the data directory that says which member it belongs to.
+type note struct {
+	number uint64
+	group  [groupBytes]byte
+}
+
+// noteText is the form of a note.
+const noteText = "pws member 1\nnumber %d\ngroup %x\n"
+
+func (n *note) write(dir string) error {
+	return datadir.WriteMember(dir, fmt.Appendf(nil, noteText, n.number, n.group))
+}
+
+// readNote returns the note of a data directory, nil if there is none.
+func readNote(dir string) (*note, error) {
+	text, err := datadir.ReadMember(dir)
+	if text == nil || err != nil {
+		return nil, err
+	}
+	lines := strings.Split(string(text), "\n")
+	bad := fmt.Errorf("%s in %s is not understood", datadir.MemberName, dir)
+	if len(lines) != 4 {
+		return nil, bad
+	}
+	number, err := strconv.ParseUint(strings.TrimPrefix(lines[1], "number "), 10, 64)
+	group, gerr := hex.DecodeString(strings.TrimPrefix(lines[2], "group "))
+	if err != nil || gerr != nil || len(group) != groupBytes {
+		return nil, bad
+	}
+	n := &note{number: number}
+	copy(n.group[:], group)
+	if string(text) != fmt.Sprintf(noteText, n.number, n.group) {
+		return nil, bad
+	}
+	return n, nil
+}
+
+// NumberOf is the number of the member that a data directory belongs to, 0 if it is that of a
+// single server.
+func NumberOf(dir string) (uint64, error) {
+	n, err := readNote(dir)
+	if n == nil || err != nil {
+		return 0, err
+	}
+	return n.number, nil
+}
+
+// Leave makes the data directory of a member, which does not run, that of a single server. The
+// member must not take part in the group again.
+func Leave(dir string) error {
+	number, err := NumberOf(dir)
+	if err != nil {
+		return err
+	}
+	if number == 0 {
+		return fmt.Errorf("%s is not the data directory of a member", dir)
+	}
+	return datadir.RemoveMember(dir)
+}

@@ -1,0 +1,105 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"pws/journal"
+	"pws/journal/replica"
+)
+
+// Order is a command of an operator for the group. Any member takes it; the leader carries it out.
+type Order struct {
+	Kind   OrderKind `json:"kind"`
+	Number uint64    `json:"number"`
+	// Address is that of a member that is added.
+	Address string `json:"address,omitempty"`
+}
+
+// OrderKind says what an Order does.
+type OrderKind string
+
+// The kinds of orders.
+const (
+	// OrderAdd adds a member, which votes when it has caught up.
+	OrderAdd OrderKind = "add"
+	// OrderRemove removes a member for ever.
+	OrderRemove OrderKind = "remove"
+	// OrderTransfer has a member lead; 0 is any.
+	OrderTransfer OrderKind = "transfer"
+)
+
+// ErrNoLeader: no member is known that leads.
+var ErrNoLeader = errors.New("cluster: no member leads now")
+
+// Order has the leader carry out an order, and returns AFTER that. Errors: ErrNoLeader; those of
+// replica.Journal, as their texts where another member leads.
+func (m *Membership) Order(ctx context.Context, o Order) error {
+	if m.Leads() {
+		return m.carryOut(ctx, o)
+	}
+	leader := m.Leader()
+	if leader == 0 || leader == m.settings.Number {
+		return ErrNoLeader
+	}
+	body, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	kind, _, err := m.network.call(ctx, leader, frameOrder, body)
+	if err == nil && kind != frameDone {
+		err = fmt.Errorf("%w: frame %d answers an order", errProtocol, kind)
+	}
+	return err
+}
+
+// carryOut carries out an order where this member leads.
+func (m *Membership) carryOut(ctx context.Context, o Order) error {
+	switch o.Kind {
+	case OrderAdd:
+		if err := m.identity.permits(o.Address); err != nil {
+			return err
+		}
+		return m.journal.Change(ctx, replica.Change{
+			Kind: replica.AddLearner, Number: o.Number, Address: o.Address,
+		})
+	case OrderRemove:
+		return m.journal.Change(ctx, replica.Change{Kind: replica.Remove, Number: o.Number})
+	case OrderTransfer:
+		if o.Number == 0 {
+			o.Number = m.foremost()
+		}
+		if o.Number == 0 {
+			return errors.New("cluster: no other member could lead")
+		}
+		return m.journal.Transfer(ctx, o.Number)
+	}
+	return fmt.Errorf("%w: an order %q", errProtocol, o.Kind)
+}
+
+// foremost is the voter, other than this leader, that has the most entries of those heard lately; 0
+// if there is none.
+func (m *Membership) foremost() (best uint64) {
+	status := m.Status()
+	for _, one := range status.Members {
+		number := one.Number
+		if !one.Voter || number == status.Member || !status.Heard[number] {
+			continue
+		}
+		if best == 0 || status.Matches[number] > status.Matches[best] {
+			best = number
+		}
+	}
+	return best
+}
+
+// HandOver has another member lead, if this one leads. Errors: those of Order.
+func (m *Membership) HandOver(ctx context.Context) error {
+	err := m.carryOut(ctx, Order{Kind: OrderTransfer})
+	if errors.Is(err, journal.ErrNotLeading) {
+		return nil
+	}
+	return err
+}

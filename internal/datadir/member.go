@@ -1,0 +1,72 @@
+package datadir
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// AdoptSecret makes a secret that servers share, as its file has it, that of a data directory.
+// Errors: those of the secret; a directory that has another one.
+func AdoptSecret(dir string, text []byte) error {
+	text = bytes.TrimSpace(text)
+	if secret, err := hex.DecodeString(string(text)); err != nil || len(secret) != secretBytes {
+		return fmt.Errorf("the secret of the group is not %d bytes of hexadecimal digits", secretBytes)
+	}
+	if err := Prepare(dir); err != nil {
+		return err
+	}
+	name := filepath.Join(dir, SecretName)
+	own, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := requireNew(dir); err != nil {
+			return err
+		}
+		return writeDurably(name, append(bytes.Clone(text), '\n'))
+	}
+	if err == nil && !bytes.Equal(bytes.TrimSpace(own), text) {
+		err = fmt.Errorf("%s has another secret than the group: it is of another service", name)
+	}
+	return err
+}
+
+// SecretText returns the secret of a data directory as its file has it.
+func SecretText(dir string) ([]byte, error) {
+	if err := Check(dir); err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(filepath.Join(dir, SecretName))
+	return append(bytes.TrimSpace(text), '\n'), err
+}
+
+// ReadMember returns the text that says which member of a group a data directory belongs to; nil
+// where it is that of a single server.
+func ReadMember(dir string) ([]byte, error) {
+	text, err := os.ReadFile(filepath.Join(dir, MemberName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return text, err
+}
+
+// WriteMember writes that text durably.
+func WriteMember(dir string, text []byte) error {
+	return writeDurably(filepath.Join(dir, MemberName), text)
+}
+
+// RemoveMember makes the data directory of a member that of a single server.
+func RemoveMember(dir string) error {
+	// Without the note nobody uses raft's log.
+	err := os.Remove(filepath.Join(dir, MemberName))
+	if err == nil {
+		err = SyncDir(dir)
+	}
+	if err == nil {
+		err = os.RemoveAll(filepath.Join(dir, RaftName))
+	}
+	return err
+}
