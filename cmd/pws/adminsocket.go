@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"pws/actors"
+	"pws/cluster"
 	"pws/internal/fault"
 )
 
@@ -31,7 +32,13 @@ const (
 
 // adminAction carries out one command of an operator: the body of a request makes the data of its
 // answer.
-type adminAction func(engine *actors.Engine, body []byte) (any, error)
+type adminAction func(on adminTarget, body []byte) (any, error)
+
+// adminTarget is what operators command. The group is nil for a single server.
+type adminTarget struct {
+	engine *actors.Engine
+	group  *cluster.Membership
+}
 
 // adminActions are the commands of the admin socket by name. Each file that has one enters it with
 // registerAdmin.
@@ -41,15 +48,23 @@ var adminActions = map[string]adminAction{}
 func registerAdmin[Body any](
 	name string, run func(engine *actors.Engine, body *Body) (any, error),
 ) struct{} {
+	return registerAction(name, func(on adminTarget, body *Body) (any, error) {
+		return run(on.engine, body)
+	})
+}
+
+func registerAction[Body any](
+	name string, run func(on adminTarget, body *Body) (any, error),
+) struct{} {
 	if _, twice := adminActions[name]; twice {
 		panic("admin command " + name + " twice")
 	}
-	adminActions[name] = func(engine *actors.Engine, text []byte) (any, error) {
+	adminActions[name] = func(on adminTarget, text []byte) (any, error) {
 		body := new(Body)
 		if err := decodeStrictly(text, body); err != nil {
 			return nil, fault.New(fault.InvalidJSON, "The body is not understood: "+err.Error())
 		}
-		return run(engine, body)
+		return run(on, body)
 	}
 	return struct{}{}
 }
@@ -89,7 +104,7 @@ type adminSocket struct {
 // there belongs to a server that is gone. It is bound under another name and renamed AFTER it has
 // its mode.
 func startAdminSocket(
-	dir string, engine *actors.Engine, log *slog.Logger,
+	dir string, on adminTarget, log *slog.Logger,
 ) (*adminSocket, error) {
 	name := filepath.Join(dir, adminSocketName)
 	if info, err := os.Lstat(name); err == nil && info.Mode().Type() != fs.ModeSocket {
@@ -116,7 +131,7 @@ func startAdminSocket(
 		return nil, errors.Join(err, listener.Close(), os.Remove(fresh))
 	}
 	s := &adminSocket{name: name, server: &nethttp.Server{
-		Handler: adminHandler(engine, log), ReadTimeout: adminReadMax,
+		Handler: adminHandler(on, log), ReadTimeout: adminReadMax,
 		MaxHeaderBytes: adminHeaderMax, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}}
 	go func() {
@@ -167,10 +182,10 @@ func peerAllowed(user int) error {
 }
 
 // adminHandler answers POST /NAME with the outcome of the command of that name.
-func adminHandler(engine *actors.Engine, log *slog.Logger) nethttp.Handler {
+func adminHandler(on adminTarget, log *slog.Logger) nethttp.Handler {
 	return nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
 		name := strings.TrimPrefix(r.URL.Path, "/")
-		data, err := runAdmin(engine, w, r, name)
+		data, err := runAdmin(on, w, r, name)
 		answer, status := adminAnswer{OK: err == nil}, nethttp.StatusOK
 		if err == nil {
 			answer.Data, err = json.Marshal(data)
@@ -189,7 +204,7 @@ func adminHandler(engine *actors.Engine, log *slog.Logger) nethttp.Handler {
 }
 
 func runAdmin(
-	engine *actors.Engine, w nethttp.ResponseWriter, r *nethttp.Request, name string,
+	on adminTarget, w nethttp.ResponseWriter, r *nethttp.Request, name string,
 ) (data any, err error) {
 	defer func() {
 		if broken := recover(); broken != nil {
@@ -212,7 +227,7 @@ func runAdmin(
 	if err != nil {
 		return nil, fault.New(fault.InvalidJSON, "The body ends too soon.")
 	}
-	return action(engine, body)
+	return action(on, body)
 }
 
 // adminRefusal is the answer of a command that failed. Operators also see internal errors.

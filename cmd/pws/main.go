@@ -27,6 +27,7 @@ type program struct {
 	Restore RestoreCommand `cmd:"" group:"server" help:"Create a data directory from a backup."`
 	Reports ReportsCommand `cmd:"" group:"server" help:"List the reports of abuse, and mark them as handled."`
 	Admin   AdminCommand   `cmd:"" group:"server" help:"Command the running server: suspend, restore, registration, …"`
+	Cluster ClusterCommand `cmd:"" group:"server" help:"Serve from several machines as one service."`
 	Reindex ReindexCommand `cmd:"" group:"server" help:"Rebuild the search index of a data directory."`
 	OpenAPI OpenAPICommand `cmd:"" group:"server" name:"openapi" help:"Print the OpenAPI document of the interface."`
 	Demo    DemoCommand    `cmd:"" group:"server" help:"Replay a git repository and compare the result with git."`

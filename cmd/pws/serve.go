@@ -80,6 +80,8 @@ type ServeCommand struct {
 
 	GCHeadroom int64 `name:"gc-headroom" default:"268435456" help:"Memory for garbage under load; more collects less."`
 
+	ClusterSettings `embed:""`
+
 	TestClock bool `help:"For tests only: let clients move the clock by POST /test/clock."`
 }
 
@@ -98,6 +100,10 @@ func (c *ServeCommand) Run(out io.Writer) error {
 	if err != nil {
 		return cli.UsageError{Err: err}
 	}
+	members, err := c.ClusterSettings.check()
+	if err != nil {
+		return cli.UsageError{Err: err}
+	}
 	widenScheduler()
 	fitted, err := c.fitMemory(log)
 	if err != nil {
@@ -113,8 +119,23 @@ func (c *ServeCommand) Run(out io.Writer) error {
 	if err := datadir.Tighten(c.Data); err != nil {
 		return err
 	}
-	failed := make(chan error, 1)
-	engine, report, err := actors.Open(c.engineConfig(log, failed, fitted))
+	failed := make(chan error, 2)
+	group, err := c.openCluster(members, func() { failed <- errRemoved }, log)
+	if err != nil {
+		return err
+	}
+	return c.run(out, log, fitted, serverConfig, limits, member{group}, failed)
+}
+
+// run serves with settings that were checked.
+func (c *ServeCommand) run(
+	out io.Writer, log *slog.Logger, fitted memory, serverConfig http.Config,
+	limits []api.RateLimit, own member, failed chan error,
+) (err error) {
+	defer func() { err = errors.Join(err, own.close()) }()
+	engineConfig := c.engineConfig(log, failed, fitted)
+	own.configure(&engineConfig, &serverConfig)
+	engine, report, err := actors.Open(engineConfig)
 	if err != nil {
 		return err
 	}
@@ -146,11 +167,12 @@ func (c *ServeCommand) Run(out io.Writer) error {
 	if c.Web == "on" {
 		admin.show(service, engine)
 	}
-	socket, err := startAdminSocket(c.Data, engine, log)
+	socket, err := startAdminSocket(c.Data, adminTarget{engine, own.of}, log)
 	if err != nil {
 		log.Error("there is no admin socket: pws admin cannot be used", "error", err)
 	}
-	err = c.serve(server, at, out, failed)
+	own.serve(server, log)
+	err = c.serve(server, at, out, failed, own)
 	socket.stop()
 	admin.stop()
 	if err = errors.Join(err, engine.Close()); err == nil {
@@ -170,7 +192,7 @@ func widenScheduler() {
 
 // serve runs until a signal, which is a success, or until the storage or the listener fails.
 func (c *ServeCommand) serve(
-	server *http.Server, at addresses, out io.Writer, failed chan error,
+	server *http.Server, at addresses, out io.Writer, failed chan error, own member,
 ) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, stopSignals()...)
@@ -185,11 +207,11 @@ func (c *ServeCommand) serve(
 	select {
 	case received = <-signals:
 	case cause = <-failed:
-		cause = fmt.Errorf("storage failed: %w", cause)
 	case err := <-ended:
 		return err
 	}
 	logStop(c.logger(), received, cause)
+	own.handOver(c.logger())
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownMax)
 	defer cancel()
 	cause = errors.Join(cause, server.Shutdown(ctx))
@@ -216,7 +238,7 @@ func (c *ServeCommand) engineConfig(
 		SweepEvery: c.SweepEvery, FeedEvents: c.FeedEvents, FeedAge: c.FeedAge,
 		NoSearch: c.Search == "off", Log: log, Stored: c.storedLimits(),
 		ProjectBytes: fitted.projects, RecentBytesMax: fitted.recent, QueueBytesMax: fitted.queue,
-		OnFailure: func(err error) { failed <- err },
+		OnFailure: func(err error) { failed <- fmt.Errorf("storage failed: %w", err) },
 	}
 	if c.TestClock {
 		// Tests look for what they have written, on machines that may be busy.

@@ -22,7 +22,7 @@ func stopSignals() []os.Signal {
 	return signals
 }
 
-// logStop logs why the server stops; a nil signal means that its storage failed.
+// logStop logs why the server stops; a nil signal means that it cannot go on.
 func logStop(log *slog.Logger, received os.Signal, cause error) {
 	if received == nil {
 		log.Error("stopping", "error", cause)

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"pws/actors"
+	"pws/cluster"
+	"pws/internal/fault"
+)
+
+// ClusterAddCommand adds a member.
+type ClusterAddCommand struct {
+	Data   string `default:"./data" help:"Data directory of a member, which must be running."`
+	Member string `arg:"" help:"Number and address of the new member, as 4=HOST:PORT."`
+}
+
+// ClusterRemoveCommand removes a member.
+type ClusterRemoveCommand struct {
+	Data   string `default:"./data" help:"Data directory of a member, which must be running."`
+	Member uint64 `arg:"" help:"Number of the member to remove; it is never used again."`
+}
+
+// ClusterTransferCommand has another member lead.
+type ClusterTransferCommand struct {
+	Data   string `default:"./data" help:"Data directory of a member, which must be running."`
+	Member uint64 `arg:"" optional:"" help:"Number of the member that shall lead; absent: any other."`
+}
+
+// ClusterJoinCommand makes the data directory of a member from that of another.
+type ClusterJoinCommand struct {
+	Data         string `default:"./data" help:"Data directory to make; it must not exist or be empty."`
+	From         string `required:"" help:"Member to copy from, as 1=HOST:PORT."`
+	ClusterID    uint64 `name:"cluster-id" required:"" help:"Number of the new member."`
+	ClusterKeys  string `name:"cluster-keys" required:"" help:"The new member's folder, made by pws cluster key."`
+	ClusterPlain bool   `name:"cluster-plain" help:"No TLS between members; for loopback addresses."`
+}
+
+// ClusterLeaveCommand makes a single server of a member.
+type ClusterLeaveCommand struct {
+	Data string `default:"./data" help:"Data directory of the member, which must be stopped."`
+}
+
+// orderTime bounds an order.
+const orderTime = 10 * time.Second
+
+var _ = registerAction("cluster-order", func(on adminTarget, order *cluster.Order) (any, error) {
+	if on.group == nil {
+		return nil, errSingleServer()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), orderTime)
+	defer cancel()
+	if err := on.group.Order(ctx, *order); err != nil {
+		return nil, fault.New(fault.StateConflict, err.Error())
+	}
+	return clusterNothing{}, nil
+})
+
+func sendOrder(data string, out io.Writer, order cluster.Order, done string) error {
+	admin := &AdminCommand{Data: data}
+	return runAdminCommand(admin, out, "cluster-order", order,
+		func(*clusterNothing) string { return done })
+}
+
+// Run adds the member.
+func (c *ClusterAddCommand) Run(out io.Writer) error {
+	members, err := cluster.ParseMembers(c.Member)
+	if err == nil && len(members) != 1 {
+		err = errors.New("one member is added at a time")
+	}
+	if err != nil {
+		return err
+	}
+	one := members[0]
+	order := cluster.Order{Kind: cluster.OrderAdd, Number: one.Number, Address: one.Address}
+	return sendOrder(c.Data, out, order, fmt.Sprintf(
+		"member %d is added; it votes when its server has the data (pws cluster join, pws serve)",
+		one.Number))
+}
+
+// Run removes the member.
+func (c *ClusterRemoveCommand) Run(out io.Writer) error {
+	order := cluster.Order{Kind: cluster.OrderRemove, Number: c.Member}
+	return sendOrder(c.Data, out, order, fmt.Sprintf("member %d is removed", c.Member))
+}
+
+// Run has the member lead.
+func (c *ClusterTransferCommand) Run(out io.Writer) error {
+	order := cluster.Order{Kind: cluster.OrderTransfer, Number: c.Member}
+	return sendOrder(c.Data, out, order, "another member leads now")
+}
+
+// Run copies the data and checks the copy.
+func (c *ClusterJoinCommand) Run(ctx context.Context, out io.Writer) error {
+	members, err := cluster.ParseMembers(c.From)
+	if err == nil && len(members) != 1 {
+		err = errors.New("--from is one member")
+	}
+	if err != nil {
+		return err
+	}
+	keepPrivate()
+	err = cluster.Join(ctx, cluster.Settings{
+		Data: c.Data, Number: c.ClusterID, Keys: c.ClusterKeys, Plain: c.ClusterPlain,
+	}, cluster.Source{
+		Address: members[0].Address, Number: members[0].Number,
+		Receive: func(from io.Reader, dir string) error {
+			report, err := actors.ReceiveCopy(from, dir)
+			if err != nil {
+				return err
+			}
+			return report.Print(out)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "%s is the data directory of member %d\n", c.Data, c.ClusterID)
+	return err
+}
+
+// Run removes what makes the directory that of a member.
+func (c *ClusterLeaveCommand) Run(out io.Writer) error {
+	if err := cluster.Leave(c.Data); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "%s is the data directory of a single server now; it must not take "+
+		"part in the group again\n", c.Data)
+	return err
+}

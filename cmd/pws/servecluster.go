@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"pws/actors"
+	"pws/cluster"
+	"pws/http"
+	"pws/journal/replica"
+)
+
+// ClusterSettings are the flags of a server that is a member of a group.
+type ClusterSettings struct {
+	Cluster      string `help:"Members that are one service, as 1=HOST:PORT;2=HOST:PORT;3=HOST:PORT."`
+	ClusterID    uint64 `name:"cluster-id" help:"Number of this member in --cluster."`
+	ClusterKeys  string `name:"cluster-keys" help:"This member's folder, made by pws cluster init."`
+	ClusterPlain bool   `name:"cluster-plain" help:"No TLS between members; for loopback addresses."`
+}
+
+// check returns the members, nil for a single server.
+func (c *ClusterSettings) check() ([]replica.Member, error) {
+	if c.Cluster == "" {
+		if c.ClusterID != 0 || c.ClusterKeys != "" || c.ClusterPlain {
+			return nil, errors.New("--cluster-id, --cluster-keys and --cluster-plain need --cluster")
+		}
+		return nil, nil
+	}
+	members, err := cluster.ParseMembers(c.Cluster)
+	if err != nil {
+		return nil, fmt.Errorf("--cluster: %w", err)
+	}
+	if c.ClusterID == 0 || c.ClusterKeys == "" {
+		return nil, errors.New("--cluster needs --cluster-id and --cluster-keys")
+	}
+	return members, nil
+}
+
+// openCluster takes this server's part in its group; nil for a single server. A data directory of a
+// member must not be served alone: what is written then is not in the group.
+func (c *ServeCommand) openCluster(
+	members []replica.Member, removed func(), log *slog.Logger,
+) (*cluster.Membership, error) {
+	if members == nil {
+		number, err := cluster.NumberOf(c.Data)
+		if err == nil && number != 0 {
+			err = fmt.Errorf("%s belongs to member %d of a group: start it with --cluster, or take it "+
+				"out of the group for ever with pws cluster leave", c.Data, number)
+		}
+		return nil, err
+	}
+	return cluster.Open(cluster.Settings{
+		Data: c.Data, Number: c.ClusterID, Members: members, Keys: c.ClusterKeys,
+		Plain: c.ClusterPlain, Log: log, Removed: removed,
+		Files: func(to io.Writer) error { return actors.SendCopy(c.Data, to) },
+	})
+}
+
+// errRemoved ends a server that was removed from its group.
+var errRemoved = errors.New("this member was removed from its group")
+
+// member is this server as a member of a group; of a single server all methods do nothing.
+type member struct{ of *cluster.Membership }
+
+// configure makes the engine use the journal of the group, and the transport pass writes on.
+func (m member) configure(engine *actors.Config, transport *http.Config) {
+	if m.of != nil {
+		engine.OpenJournal = m.of.OpenJournal
+		transport.Group, transport.PassedFrom = m.of, cluster.Passed
+	}
+}
+
+// serve begins to take part in the group.
+func (m member) serve(server *http.Server, log *slog.Logger) {
+	if m.of == nil {
+		return
+	}
+	m.of.Serve()
+	go func() {
+		if err := server.ServePassed(m.of.Web()); err != nil {
+			log.Error("requests that members pass on are not answered", "error", err)
+		}
+	}()
+}
+
+// close leaves the network. It is called AFTER the engine was closed, which may have entries that
+// the group has to agree on.
+func (m member) close() error {
+	if m.of == nil {
+		return nil
+	}
+	return m.of.Close()
+}
+
+// handOverMax bounds the time for which a leader that stops looks for another one.
+const handOverMax = 2 * time.Second
+
+// handOver lets another member lead, so that nobody has to wait for an election.
+func (m member) handOver(log *slog.Logger) {
+	if m.of == nil || !m.of.Leads() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), handOverMax)
+	defer cancel()
+	if err := m.of.HandOver(ctx); err != nil {
+		log.Warn("no other member leads yet", "error", err)
+	}
+}
