@@ -117,8 +117,9 @@ func (j *Journal) outcomeOf(ctx context.Context, begin func(done func(error))) e
 // leader promotes learners by itself, so Promote is for those who do not want to wait. A member
 // that was removed has to go on until Options.OnRemoved. Errors: journal.ErrNotLeading,
 // ErrChangePending, ErrNumberUsed, ErrAddressUsed, ErrUnknownMember, ErrLagging, ErrNoQuorum and
-// ErrMalformed, all without effect; journal.ErrOutcomeUnknown, also with that of the context;
-// journal.ErrClosed.
+// ErrMalformed, all without effect; that of the context, without effect unless it comes with
+// journal.ErrOutcomeUnknown; journal.ErrOutcomeUnknown; journal.ErrClosed; and why the journal has
+// failed.
 func (j *Journal) Change(ctx context.Context, c Change) error {
 	return j.outcomeOf(ctx, func(done func(error)) { j.node.Change(c, done) })
 }

@@ -15,9 +15,17 @@ import (
 func (h *hub) join(from *resident) *resident {
 	h.t.Helper()
 	number := uint64(len(h.all()) + 1)
-	r := &resident{hub: h, member: number, dir: h.t.TempDir(), change: from.change}
 	h.mustChange(Change{AddLearner, number, addressOf(number)})
 	h.until("the source to know", func() bool { return from.knows(number, false) })
+	r := h.copyOf(from, number)
+	r.start()
+	return r
+}
+
+// copyOf makes a member, which is down, with a copy of the data of another one.
+func (h *hub) copyOf(from *resident, number uint64) *resident {
+	h.t.Helper()
+	r := &resident{hub: h, member: number, dir: h.t.TempDir(), change: from.change}
 	descriptor, err := from.j.Load().Descriptor()
 	if err != nil {
 		h.t.Fatal(err)
@@ -37,7 +45,6 @@ func (h *hub) join(from *resident) *resident {
 	h.mu.Lock()
 	h.members = append(h.members, r)
 	h.mu.Unlock()
-	r.start()
 	return r
 }
 
@@ -68,14 +75,14 @@ func (h *hub) writer() (stop func()) {
 	var running sync.WaitGroup
 	running.Go(func() {
 		for value := uint64(1 << 32); ; value++ {
-			all := h.all()
 			select {
 			case <-end:
 				return
-			case err := <-all[value%uint64(len(all))].put(value).done:
-				if err != nil {
-					pause(h.t.Context())
-				}
+			default:
+			}
+			all := h.all()
+			if err := <-all[value%uint64(len(all))].put(value).done; err != nil {
+				pause(h.t.Context())
 			}
 		}
 	})
@@ -110,7 +117,9 @@ func TestMembersComeAndGo(t *testing.T) {
 	}
 	stop()
 	removed := h.members[0]
+	h.mu.Lock()
 	h.members = h.members[3:]
+	h.mu.Unlock()
 	h.until("agreement", h.agree)
 	for _, r := range h.members {
 		r.stop()
@@ -159,4 +168,24 @@ func TestRefusedChanges(t *testing.T) {
 	if err := change(Change{AddLearner, away.member, "new:1"}); !errors.Is(err, ErrNumberUsed) {
 		t.Errorf("a number twice: %v", err)
 	}
+}
+
+// TestOldDescriptor has a member join with a descriptor from BEFORE it was added, when the others
+// have forgotten what follows it, and have descriptors that do not name it.
+func TestOldDescriptor(t *testing.T) {
+	h := newHub(t, 3, func(o *Options) { o.KeepBytes = 64 })
+	leader := h.leader()
+	leader.mustPut(1, 10)
+	h.until("agreement", h.agree)
+	r := h.copyOf(h.members[leader.member%3], 4)
+	value := uint64(10)
+	h.until("raft's log to be cut", func() bool {
+		value++
+		leader.mustPut(value, 1)
+		return leader.forgotten() > 30
+	})
+	r.start()
+	h.mustChange(Change{AddLearner, 4, addressOf(4)})
+	h.until("the promotion", func() bool { return r.knows(4, true) })
+	h.until("agreement", h.agree)
 }

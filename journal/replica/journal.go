@@ -30,7 +30,7 @@ type Transport interface {
 type Options struct {
 	// Member is the number of this member.
 	Member uint64
-	// Dir is the directory of raft's log, which Begin has made.
+	// Dir is the directory of raft's log, which Begin or Join has made.
 	Dir string
 	// Transport reaches the other members.
 	Transport Transport

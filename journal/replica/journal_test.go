@@ -483,27 +483,26 @@ func TestDeposedLeader(t *testing.T) {
 	}
 }
 
+// forgotten is how many entries raft's log of a member has forgotten.
+func (r *resident) forgotten() uint64 {
+	forgotten, j := make(chan uint64, 1), r.j.Load()
+	j.calls <- func() { forgotten <- j.node.log.base.GetMetadata().GetIndex() }
+	return <-forgotten
+}
+
 // TestLaggingMember lets a member be away for longer than raft's log of the others: it pulls the
 // entries. One that nobody has any more cannot come back, and answers nothing.
 func TestLaggingMember(t *testing.T) {
 	h := newHub(t, 3, func(o *Options) { o.KeepBytes = 64 })
 	leader := h.leader()
 	away := h.members[leader.member%3]
-	compacted := func() bool {
-		forgotten := make(chan bool, 1)
-		j := leader.j.Load()
-		j.calls <- func() {
-			forgotten <- j.node.log.base.GetMetadata().GetIndex() > 100
-		}
-		return <-forgotten
-	}
 	away.stop()
 	leader.mustPut(1, 100)
 	value := uint64(100)
 	h.until("raft's log to be cut", func() bool {
 		value++
 		leader.mustPut(value, 1)
-		return compacted()
+		return leader.forgotten() > 100
 	})
 	away.start()
 	h.until("the member that is back", h.agree)

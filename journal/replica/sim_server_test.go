@@ -20,6 +20,8 @@ type server struct {
 	records *modelRecords
 	// saved is the durable state of the machine.
 	saved machineState
+	// earlier is a state that the machine has had.
+	earlier machineState
 	// node is nil while the server is down; what follows is lost then.
 	node    *Node
 	current machineState
@@ -172,12 +174,12 @@ func (o *server) start() {
 	o.node.unfenced = o.sim.unfenced
 }
 
-// compact saves the state of the machine, and lets the log forget what is in it.
-func (o *server) compact() {
-	if o.node == nil || o.resume != nil {
+// compact saves a state of the machine, and lets the log forget what is in it.
+func (o *server) compact(state machineState) {
+	if o.node == nil || o.resume != nil || state.position < o.saved.position {
 		return
 	}
-	o.saved = o.current
+	o.saved, o.earlier = state, o.current
 	if err := o.node.Compact(o.saved.position, o.saved.encode()); err != nil {
 		o.stop()
 	}

@@ -205,7 +205,7 @@ func (s *simulation) act() {
 			continue
 		}
 		if o.node.NeedsCompact() {
-			o.compact()
+			o.compact(o.current)
 		}
 		if o.reign != 0 && s.pick(3) == 0 {
 			s.write(o)
@@ -266,8 +266,11 @@ func (s *simulation) disturb(o *server) {
 		}
 	case kind < 39:
 		clear(s.cut)
+	case kind < 47:
+		o.compact(o.current)
 	case kind < 55:
-		o.compact()
+		// Its writing has taken a while.
+		o.compact(o.earlier)
 	case kind < 75:
 		s.reform()
 	case kind < 95:

@@ -93,7 +93,9 @@ func (n *Node) endTransfer(err error) {
 // that, and reads ask the group from then on. What was appended is proposed again if the transfer
 // fails, and is reported with journal.ErrOutcomeUnknown if it does not. Errors:
 // journal.ErrNotLeading, ErrChangePending, ErrNotVoter and ErrLagging, all without effect;
-// ErrNotTransferred; journal.ErrOutcomeUnknown, also with that of the context; journal.ErrClosed.
+// ErrNotTransferred; that of the context, without effect unless it comes with
+// journal.ErrOutcomeUnknown; journal.ErrOutcomeUnknown; journal.ErrClosed; and why the journal has
+// failed.
 func (j *Journal) Transfer(ctx context.Context, member uint64) error {
 	return j.outcomeOf(ctx, func(done func(error)) {
 		j.node.Transfer(member, done)

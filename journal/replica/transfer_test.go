@@ -3,11 +3,13 @@ package replica
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
 
 	"pws/journal"
 )
@@ -149,5 +151,35 @@ func TestTransferEnds(t *testing.T) {
 	leader.stop()
 	if err := j.Transfer(t.Context(), leader.member%3+1); !errors.Is(err, journal.ErrClosed) {
 		t.Errorf("a journal that is closed: %v", err)
+	}
+}
+
+// TestSummons has a leader ask a member for an election that has not applied a change yet. Who does
+// not lead asks in vain.
+func TestSummons(t *testing.T) {
+	_, n := lone(t, 0)
+	data, err := proto.Marshal(Change{AddLearner, 4, addressOf(4)}.conf())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lead := messageOf(raftpb.MsgApp, 3, 1)
+	lead.Index, lead.LogTerm, lead.Commit = new(uint64(1)), new(uint64(1)), new(uint64(2))
+	lead.Entries = entriesOf(2, 1, string(data))
+	lead.Entries[0].Type = raftpb.EntryConfChangeV2.Enum()
+	n.Step(lead)
+	for _, from := range []uint64{2, 3} {
+		n.Step(messageOf(raftpb.MsgTimeoutNow, from, 1))
+		asks := slices.ContainsFunc(works(t, n), func(m *raftpb.Message) bool {
+			return m.GetType() == raftpb.MsgVote
+		})
+		if leads := from == 3; asks != leads {
+			t.Errorf("asked by %d it asks for votes: %v", from, asks)
+		}
+		if from == 2 {
+			lead.Index, lead.Commit = new(uint64(2)), new(uint64(3))
+			lead.Entries = entriesOf(3, 1, string(data))
+			lead.Entries[0].Type = raftpb.EntryConfChangeV2.Enum()
+			n.Step(lead)
+		}
 	}
 }
