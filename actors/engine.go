@@ -76,6 +76,9 @@ type Config struct {
 	// OnFailure is called once, when storage has failed and the process has to stop.
 	OnFailure func(error)
 	Log       *slog.Logger
+	// SharedJournal says that several servers hold the journal, each with packs of its own: contents
+	// that get into packs BEFORE their entry go through the journal, too.
+	SharedJournal bool
 	// OpenJournal opens the log of entries; journal.OpenLocal.
 	OpenJournal func(journal.Options) (journal.Journal, *journal.Recovery, error)
 

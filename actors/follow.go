@@ -24,6 +24,9 @@ func (e *Engine) Follow(position uint64, payload []byte) error {
 	if e.blobs.RecentBytes() > e.config.SnapshotBlobBytes {
 		e.saver.hurry()
 	}
+	if decoded.Target == datadir.TargetContents {
+		return nil
+	}
 	bare := withoutContents(position, &decoded)
 	in, err := bare.decode()
 	if err == nil {

@@ -139,6 +139,9 @@ func (e *Engine) startApplying() *applying {
 func (e *Engine) applyBatch(batch []waitingEntry) error {
 	for at := range batch {
 		in, err := batch[at].decode()
+		if err == nil && in.entry.Target == datadir.TargetContents {
+			continue
+		}
 		if err == nil {
 			err = e.keepInbox(&in)
 		}

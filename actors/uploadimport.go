@@ -120,7 +120,7 @@ func (i *uploadImport) Commit() error {
 	if err := i.batch.Commit(); err != nil {
 		return e.uploadFault(err)
 	}
-	return nil
+	return e.shareContents(u.record.Agent, i.batch.Hashes)
 }
 
 // requireQuota refuses what a new project would store: QUOTA_EXCEEDED.

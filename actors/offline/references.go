@@ -171,6 +171,9 @@ func (r *references) readTail() error {
 			r.contents.add(blob.Hash, int64(len(blob.Content)))
 			r.checkedTrees.keep(blob)
 		}
+		if decoded.Target == datadir.TargetContents {
+			return nil
+		}
 		decoded.Blobs = nil
 		kept, err := datadir.DecodeEntry(decoded.Encode())
 		if err != nil {

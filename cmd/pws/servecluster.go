@@ -69,7 +69,7 @@ type member struct{ of *cluster.Membership }
 // configure makes the engine use the journal of the group, and the transport pass writes on.
 func (m member) configure(engine *actors.Config, transport *http.Config) {
 	if m.of != nil {
-		engine.OpenJournal = m.of.OpenJournal
+		engine.OpenJournal, engine.SharedJournal = m.of.OpenJournal, true
 		transport.Group, transport.PassedFrom = m.of, cluster.Passed
 	}
 }

@@ -44,7 +44,7 @@ func testEntry(t *testing.T, packed int64) {
 	if _, err := DecodeEntry(append(data, 0)); err == nil {
 		t.Error("an entry was decoded with a byte after it")
 	}
-	for at, wrong := range []byte{3, 3} {
+	for at, wrong := range []byte{3, 4} {
 		changed := bytes.Clone(data)
 		changed[at] = wrong
 		if _, err := DecodeEntry(changed); err == nil || !strings.Contains(err.Error(), "unknown") {

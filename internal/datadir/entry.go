@@ -17,20 +17,22 @@ const (
 	entryVersionPacked = 2
 )
 
-// Target is the owner of an entry: a project or the identity state.
+// Target is the owner of an entry: a project, the identity state, or none.
 type Target uint8
 
 // The targets.
 const (
 	TargetProject  Target = 1
 	TargetIdentity Target = 2
+	// TargetContents is for contents that entries of projects behind it name.
+	TargetContents Target = 3
 )
 
 // Entry is everything that one request changed, as stored in the log:
 //
 //	version  1 byte: 1, or 2 if the last field is there
-//	target   1 byte: 1 project, 2 identity
-//	id       16 bytes: the project, zero for identity
+//	target   1 byte: 1 project, 2 identity, 3 contents alone
+//	id       16 bytes: the project, zero for others
 //	now      8 bytes, little endian: Unix milliseconds of the stamp
 //	agent    16 bytes: the caller
 //	events   uvarint count, then each: uvarint kind, uvarint length, CBOR
@@ -169,8 +171,10 @@ func DecodeEntry(data []byte) (Entry, error) {
 		return e, fmt.Errorf("entry has %d bytes after its end", r.Len())
 	case version == entryVersionPacked && e.Packed <= 0:
 		return e, fmt.Errorf("entry has %d bytes of packed contents", e.Packed)
-	case e.Target != TargetProject && e.Target != TargetIdentity:
+	case e.Target < TargetProject || e.Target > TargetContents:
 		return e, fmt.Errorf("unknown entry target %d", e.Target)
+	case e.Target == TargetContents && len(e.Events) > 0:
+		return e, errors.New("entry of contents has events")
 	}
 	return e, nil
 }

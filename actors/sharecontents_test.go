@@ -1,0 +1,55 @@
+package actors
+
+import (
+	"strings"
+	"testing"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// TestContentsAreShared imports contents on the server that leads, in entries of contents alone,
+// and finds them on the other one, and on one that reads the log when it starts.
+func TestContentsAreShared(t *testing.T) {
+	g := newGroup(t, 2)
+	g.atOnce = true
+	for _, n := range g.nodes {
+		n.config.SharedJournal, n.e.config.SharedJournal = true, true
+	}
+	leader, other := g.nodes[0], g.nodes[1]
+	g.elect(leader)
+	g.deliverAll()
+	owner := id.New(1, [10]byte{9})
+	large, small := strings.Repeat("large ", sharedEntryBytes/6), strings.Repeat("small ", 90)
+	running := beginImport(t, leader.e, beginUpload(t, leader.e, owner, "text"))
+	if err := running.Store(blobOf(large).Hash, []byte(large)); err != nil {
+		t.Fatal(err)
+	}
+	store(t, running, small)
+	if entries := len(g.agreed) - 1; entries != 2 {
+		t.Errorf("%d entries", entries)
+	}
+	running.End(nil)
+	again := other.config
+	again.Dir = t.TempDir()
+	for what, one := range map[string]*Engine{
+		"leader": leader.e, "other": other.e, "started": start(t, again),
+	} {
+		for _, content := range []string{large, small} {
+			got, err := one.Blob(blobOf(content).Hash)
+			if err != nil || string(got) != content {
+				t.Errorf("%s: a content of %d bytes: %d, %v", what, len(content), len(got), err)
+			}
+		}
+	}
+	leader.depose()
+	running = beginImport(t, leader.e, beginUpload(t, leader.e, owner, "text"))
+	err := running.Store(blobOf("other").Hash, []byte("other"))
+	if err == nil {
+		err = running.Commit()
+	}
+	if fault.CodeOf(err) != fault.StorageUnavailable {
+		t.Errorf("without a reign: %v", err)
+	}
+	running.End(err)
+}
