@@ -49,8 +49,8 @@ var (
 	ErrAddressUsed = errors.New("replica: another member has the address")
 	// ErrUnknownMember: no member has the number.
 	ErrUnknownMember = errors.New("replica: no member has the number")
-	// ErrLagging: the learner's log has not caught up.
-	ErrLagging = errors.New("replica: the learner has not caught up")
+	// ErrLagging: the log of the learner has not caught up, or the member was not heard lately.
+	ErrLagging = errors.New("replica: the member lags, or was not heard lately")
 	// ErrNoQuorum: of the voters that would be there, most were not heard lately.
 	ErrNoQuorum = errors.New("replica: most voters that would be left were not heard lately")
 	// ErrMalformed: the number is 0, the address is missing or too long, or the kind is none.
