@@ -250,7 +250,10 @@ func (n *Node) Work(send func(*raftpb.Message)) error {
 		return n.failed
 	}
 	err := n.work(send)
-	n.checkTransfer()
+	if err == nil {
+		// The reign has ended where another member leads.
+		n.checkTransfer()
+	}
 	if err == nil && n.quiet >= sealTicks {
 		err = n.log.Seal()
 	}

@@ -183,3 +183,60 @@ func TestSummons(t *testing.T) {
 		}
 	}
 }
+
+// leads has a lone member lead, with the answers of member 2.
+func leads(t *testing.T, o *server, n *Node) {
+	t.Helper()
+	for range 100 {
+		n.Tick()
+		sent := works(t, n)
+		for len(sent) > 0 {
+			for _, m := range sent {
+				if m.GetTo() == 2 {
+					answerAs2(n, m)
+				}
+			}
+			sent = works(t, n)
+		}
+		if o.reign != 0 {
+			return
+		}
+	}
+	t.Fatal("it does not lead")
+}
+
+// answerAs2 is what member 2 says to a message: yes.
+func answerAs2(n *Node, m *raftpb.Message) {
+	kinds := map[raftpb.MessageType]raftpb.MessageType{
+		raftpb.MsgPreVote: raftpb.MsgPreVoteResp, raftpb.MsgVote: raftpb.MsgVoteResp,
+		raftpb.MsgApp: raftpb.MsgAppResp, raftpb.MsgHeartbeat: raftpb.MsgHeartbeatResp,
+	}
+	kind, asks := kinds[m.GetType()]
+	if !asks {
+		return
+	}
+	answer := messageOf(kind, 2, m.GetTerm())
+	answer.Index, answer.Context = new(m.GetIndex()+uint64(len(m.GetEntries()))), m.GetContext()
+	n.Step(answer)
+}
+
+// TestTransferOnFailingDisk has the disk fail when the other member leads: the reign ends BEFORE the
+// transfer is reported, and it is reported with the failure.
+func TestTransferOnFailingDisk(t *testing.T) {
+	o, n := lone(t, 0)
+	leads(t, o, n)
+	var outcomes []error
+	n.Transfer(2, func(err error) {
+		if o.reign != 0 {
+			t.Error("the transfer is reported BEFORE the reign ends")
+		}
+		outcomes = append(outcomes, err)
+	})
+	works(t, n)
+	o.records.dead = true
+	n.Step(messageOf(raftpb.MsgApp, 2, n.Status().Term+1))
+	err := n.Work(func(m *raftpb.Message) { t.Errorf("it sends %v", m) })
+	if !errors.Is(err, errDisk) || len(outcomes) != 1 || !errors.Is(outcomes[0], errDisk) {
+		t.Errorf("%v, the transfer: %v", err, outcomes)
+	}
+}
