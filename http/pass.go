@@ -112,7 +112,7 @@ func (s *Server) pass(x *exchange, body []byte) error {
 			return api.ErrOutcomeUnknown()
 		}
 		switch {
-		case time.Since(p.begun) < leaderWait:
+		case time.Since(p.begun) < s.cfg.leaderWait:
 		case outcome == outcomeUnknown:
 			return api.ErrOutcomeUnknown()
 		default:
@@ -161,6 +161,7 @@ func (p *passing) fill(body []byte) {
 		h.Del(name)
 	}
 	h.ResetConnectionClose()
+	h.SetNoDefaultContentType(true)
 	h.SetProtocol("HTTP/1.1")
 	if len(h.Host()) == 0 {
 		h.SetHost("localhost")
@@ -184,7 +185,7 @@ func (p *passing) ask(leader uint64) (answer *fasthttp.Response, outcome string)
 	}
 	answer, begun, err := line.exchange(p.request, func() bool {
 		now := p.group.Leader()
-		return now == leader || now == 0 && time.Since(p.begun) < leaderWait
+		return now == leader || now == 0 && time.Since(p.begun) < p.x.server.cfg.leaderWait
 	})
 	if err != nil {
 		p.lines.drop(line)

@@ -100,8 +100,8 @@ type Config struct {
 	// computingWait is how long a request waits to run an expensive operation; after is time.After.
 	computingWait time.Duration
 	after         func(time.Duration) <-chan time.Time
-	// writeWait is how long a write waits for its turn.
-	writeWait time.Duration
+	// writeWait is how long a write waits for its turn, leaderWait how long one waits for a leader.
+	writeWait, leaderWait time.Duration
 	// leastRate and paceGrace are those of pace.
 	leastRate int64
 	paceGrace time.Duration
@@ -143,6 +143,7 @@ func (c *Config) fill() {
 	setDefault(&c.computingWait, computingWait)
 	setDefault(&c.Writes, writesRunning)
 	setDefault(&c.writeWait, writeWait)
+	setDefault(&c.leaderWait, leaderWait)
 	setDefault(&c.LimitKeys, 1<<16)
 	setDefault(&c.SlowRequest, time.Second)
 	setDefault(&c.clientCheck, time.Second)

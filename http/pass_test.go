@@ -1,0 +1,225 @@
+package http
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pws/api"
+	"pws/internal/fault"
+)
+
+// servers is a group whose leader the test names.
+type servers struct {
+	own       uint64
+	leader    atomic.Uint64
+	addresses map[uint64]string
+	dialed    atomic.Int64
+}
+
+// Leads implements Group.
+func (s *servers) Leads() bool { return s.leader.Load() == s.own }
+
+// Leader implements Group.
+func (s *servers) Leader() uint64 { return s.leader.Load() }
+
+// Dial implements Group.
+func (s *servers) Dial(ctx context.Context, member uint64) (net.Conn, error) {
+	s.dialed.Add(1)
+	address := s.addresses[member]
+	if address == "" {
+		return nil, errors.New("nobody is there")
+	}
+	return new(net.Dialer).DialContext(ctx, "tcp", address)
+}
+
+const thisMachine = "127.0.0.0/8"
+
+// startLeader starts a server whose requests are passed on to it.
+func startLeader(t *testing.T, table []*api.Operation) *fixture {
+	t.Helper()
+	group := &servers{own: 2}
+	group.leader.Store(2)
+	f := &fixture{entered: make(chan struct{}, 1), leave: make(chan struct{}), log: &logBuffer{}}
+	f.clock.Store(1_763_600_000_000)
+	f.open(t, Config{Table: table, Group: group, PassedFrom: thisMachine}, nil)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.address = ln.Addr().String()
+	served := make(chan error, 1)
+	go func() { served <- f.ServePassed(ln) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		_ = f.Shutdown(ctx)
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return f
+}
+
+// startFollower starts a server that passes writes on to the leader with this number.
+func startFollower(t *testing.T, leader uint64, addresses map[uint64]string) (*fixture, *servers) {
+	t.Helper()
+	group := &servers{own: 1, addresses: addresses}
+	group.leader.Store(leader)
+	f := start(t, Config{
+		Group: group, PassedFrom: thisMachine, leaderWait: 200 * time.Millisecond,
+	}, nil)
+	return f, group
+}
+
+func TestWritesArePassedOn(t *testing.T) {
+	leader := startLeader(t, nil)
+	f, group := startFollower(t, 2, map[uint64]string{2: leader.address})
+	credential := "Authorization: Bearer good"
+	for range 3 {
+		got := f.post(t, "/v1/projects", `{"text":"a"}`, credential, "Idempotency-Key: k1")
+		if got.status != 201 || got.echoed(t).Text != "a" || got.echoed(t).Agent == "" ||
+			len(got.echoed(t).Key) == 0 {
+			t.Errorf("%d %s", got.status, got.body)
+		}
+	}
+	if dialed := group.dialed.Load(); dialed != 1 {
+		t.Errorf("%d connections for three requests", dialed)
+	}
+	var packed bytes.Buffer
+	writer := gzip.NewWriter(&packed)
+	_, err := writer.Write([]byte(`{"text":"` + strings.Repeat("b", 100_000) + `"}`))
+	if err = errors.Join(err, writer.Close()); err != nil {
+		t.Fatal(err)
+	}
+	got := f.post(t, "/v1/echo", packed.String(), "Content-Encoding: gzip")
+	if got.status != 201 || len(got.echoed(t).Text) != 100_000 {
+		t.Errorf("%d with %d bytes", got.status, len(got.body))
+	}
+	got = f.post(t, "/v1/projects", `{"text":"a"}`, "Idempotency-Key: k1")
+	if got.code(t) != string(fault.AuthenticationRequired) || got.header.Get(headerOutcome) != "" {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	if !strings.Contains(leader.log.String(), "operation=project.create") {
+		t.Error("the leader has not seen the requests")
+	}
+	leader.log.take()
+	if got := f.ask(t, "GET", "/v1/files/a"); got.status != 200 {
+		t.Errorf("a read: %d", got.status)
+	}
+	if seen := leader.log.take(); seen != "" {
+		t.Errorf("a read is passed on: %s", seen)
+	}
+	group.leader.Store(1)
+	if got := f.post(t, "/v1/echo", `{"text":"own"}`); got.status != 201 || leader.log.String() != "" {
+		t.Errorf("a leader passes on: %d %s", got.status, got.body)
+	}
+}
+
+// TestAddressOfClientIsPassedOn limits what an address sends by way of another member.
+func TestAddressOfClientIsPassedOn(t *testing.T) {
+	leader := startLeader(t, nil)
+	f, _ := startFollower(t, 2, map[uint64]string{2: leader.address})
+	_ = f.post(t, "/v1/echo", `{"text":"a"}`, "X-Forwarded-For: 192.0.2.7")
+	if seen := leader.log.String(); !strings.Contains(seen, "ip=192.0.2.7") {
+		t.Errorf("the leader sees %s", seen)
+	}
+}
+
+// refusing is a leader that refuses all writes with a reason.
+func refusing(t *testing.T, reason string, seen func()) *fixture {
+	t.Helper()
+	refuse := func(*api.Call, *echoRequest) (api.Reply, error) {
+		seen()
+		return api.Reply{}, fault.New(fault.StorageUnavailable, "Not here.").With("reason", reason)
+	}
+	return startLeader(t, []*api.Operation{
+		api.Declare[echoRequest, echoed](op(write, "echo", "/v1/echo", api.Anonymous), refuse),
+	})
+}
+
+// TestLeaderChanges has a leader refuse, or break off, what is passed on to it; then another one
+// leads.
+func TestLeaderChanges(t *testing.T) {
+	good := startLeader(t, nil)
+	for _, one := range []struct {
+		reason, key string
+		status      int
+		code        string
+	}{
+		{api.ReasonNotLeading, "", 201, ""},
+		{api.ReasonOutcomeUnknown, "Idempotency-Key: k", 201, ""},
+		{api.ReasonOutcomeUnknown, "", 503, api.ReasonOutcomeUnknown},
+		{"DISK_RESERVE", "Idempotency-Key: k", 503, "DISK_RESERVE"},
+		{"broken", "Idempotency-Key: k", 201, ""},
+		{"broken", "", 503, api.ReasonOutcomeUnknown},
+		{"stopped", "Idempotency-Key: k", 201, ""},
+		{"stopped", "", 503, api.ReasonOutcomeUnknown},
+	} {
+		t.Run(one.reason+one.key, func(t *testing.T) {
+			var follower atomic.Pointer[servers]
+			seen := func() { follower.Load().leader.Store(2) }
+			address := ""
+			switch one.reason {
+			case "broken", "stopped":
+				address = silent(t, one.reason == "broken", seen)
+			default:
+				address = refusing(t, one.reason, seen).address
+			}
+			f, group := startFollower(t, 3, map[uint64]string{2: good.address, 3: address})
+			follower.Store(group)
+			lines := []string{}
+			if one.key != "" {
+				lines = append(lines, one.key)
+			}
+			got := f.post(t, "/v1/echo", `{"text":"a"}`, lines...)
+			reason, _ := got.envelope(t).Error.Details["reason"].(string)
+			if got.status != one.status || reason != one.code {
+				t.Errorf("%d %s", got.status, got.body)
+			}
+		})
+	}
+}
+
+// silent takes requests without an answer: it closes the connection, or leaves it open.
+func silent(t *testing.T, closes bool, seen func()) (address string) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ln.Close() })
+	go func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { _ = conn.Close() })
+			_, _ = conn.Read(make([]byte, 4096))
+			seen()
+			if closes {
+				_ = conn.Close()
+			}
+		}
+	}()
+	return ln.Addr().String()
+}
+
+func TestNoLeader(t *testing.T) {
+	f, group := startFollower(t, 0, nil)
+	for _, leader := range []uint64{0, 7} {
+		group.leader.Store(leader)
+		got := f.post(t, "/v1/echo", `{"text":"a"}`, "Idempotency-Key: k")
+		if got.status != 503 || got.header.Get("Retry-After") != "1" ||
+			got.envelope(t).Error.Details["reason"] != api.ReasonNotLeading {
+			t.Errorf("%d %s", got.status, got.body)
+		}
+	}
+}
