@@ -20,7 +20,7 @@ const (
 
 // The kinds of frames.
 const (
-	frameIdle    byte = iota // to show that the connection is alive
+	frameClock   byte = iota // uvarint: the sender's clock, in Unix milliseconds
 	frameMessage             // a message of raft
 	framePull                // uvarint: the position that entries are asked for from
 	frameEntries             // their number, and each with its length

@@ -37,7 +37,9 @@ type Settings struct {
 	Files func(to io.Writer) error
 	// Removed is called when this member was removed from the group and is not needed any more.
 	Removed func()
-	Log     *slog.Logger
+	// Now is the clock of the machine; time.Now if nil.
+	Now func() time.Time
+	Log *slog.Logger
 }
 
 func (s *Settings) identify() (*Identity, error) {
@@ -94,7 +96,7 @@ func Open(settings Settings) (*Membership, error) {
 	m := &Membership{settings: settings, identity: identity}
 	m.network, err = Listen(Config{
 		Member: settings.Number, Address: address, Identity: identity, Log: settings.Log,
-		Copy: m.writeCopy, Order: m.carryOut,
+		Copy: m.writeCopy, Order: m.carryOut, Now: settings.Now,
 	})
 	if err != nil {
 		return nil, err
@@ -180,7 +182,10 @@ func groupOf(
 }
 
 // Serve begins to take part. The journal is open and started.
-func (m *Membership) Serve() { m.network.Serve(m.journal) }
+func (m *Membership) Serve() {
+	m.network.Serve(m.journal)
+	m.network.running.Go(m.watchClock)
+}
 
 // Close ends all connections. The journal is closed BEFORE.
 func (m *Membership) Close() error { return m.network.Close() }
@@ -197,6 +202,12 @@ func (m *Membership) Leader() uint64 { return m.journal.Leader() }
 // Dial opens a connection for requests that are passed on to a member.
 func (m *Membership) Dial(ctx context.Context, member uint64) (net.Conn, error) {
 	return m.network.DialWeb(ctx, member)
+}
+
+// ClocksAhead is how far ahead of the own clock those of other members are, as they were heard
+// lately.
+func (m *Membership) ClocksAhead() map[uint64]time.Duration {
+	return m.network.clocks.ahead(m.network.config.Now())
 }
 
 // Status is what the member knows of its group.

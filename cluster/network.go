@@ -39,6 +39,8 @@ type Config struct {
 	Member   uint64
 	Address  string
 	Identity *Identity
+	// Now is the clock of the machine; time.Now if nil.
+	Now func() time.Time
 	// Copy writes the data of this member for one that joins: a descriptor, and then the files. It is
 	// called by one goroutine at a time.
 	Copy func(to io.Writer) error
@@ -71,6 +73,7 @@ type Network struct {
 	ln      net.Listener
 	peers   atomic.Pointer[map[uint64]*peer]
 	web     *webListener
+	clocks  *clocks
 	copying sync.Mutex
 	alive   context.Context
 	kill    context.CancelFunc
@@ -91,7 +94,10 @@ var _ replica.Transport = (*Network)(nil)
 // follow: nothing is sent until SetMembers, and nothing is answered until Serve. Errors: plain
 // connections to other machines, and those of the address.
 func Listen(config Config) (*Network, error) {
-	n := &Network{config: config}
+	n := &Network{config: config, clocks: newClocks(config.Log)}
+	if n.config.Now == nil {
+		n.config.Now = time.Now
+	}
 	n.peers.Store(&map[uint64]*peer{})
 	n.mu.open, n.mu.count = map[net.Conn]uint64{}, map[uint64]int{}
 	err := config.Identity.permits(config.Address)
@@ -386,8 +392,12 @@ func (n *Network) receive(conn net.Conn, member uint64) error {
 		switch {
 		case err != nil:
 			return err
-		case kind == frameIdle:
-			continue
+		case kind == frameClock:
+			if millis, used := binary.Uvarint(body); used == len(body) && used > 0 {
+				n.clocks.note(member, time.UnixMilli(int64(millis)), n.config.Now())
+				continue
+			}
+			return fmt.Errorf("%w: a clock of %x", errProtocol, body)
 		case kind != frameMessage:
 			return fmt.Errorf("%w: frame %d among messages", errProtocol, kind)
 		}

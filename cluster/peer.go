@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/binary"
 	"net"
 	"sync"
 	"time"
@@ -18,8 +19,6 @@ const (
 	queueBytesMax = 64 << 20
 	// writeBytes is about how much is written at a time.
 	writeBytes = 256 << 10
-	// idleEvery is AFTER how long without messages a frame shows that the connection is alive.
-	idleEvery = 3 * time.Second
 )
 
 // peer sends messages to another member.
@@ -107,21 +106,22 @@ func (p *peer) run() {
 
 // send sends messages until the connection ends.
 func (p *peer) send(conn net.Conn) error {
-	idle := time.NewTicker(idleEvery)
-	defer idle.Stop()
+	clock := time.NewTicker(clockEvery)
+	defer clock.Stop()
 	var buffer []byte
 	for {
-		kind := frameIdle
+		kind := frameClock
 		select {
 		case <-p.alive.Done():
 			return p.alive.Err()
 		case <-p.wake:
 			kind = frameMessage
-		case <-idle.C:
+		case <-clock.C:
 		}
 		buffer = buffer[:0]
-		if kind == frameIdle {
-			buffer = appendFrame(buffer, frameIdle, nil)
+		if kind == frameClock {
+			millis := uint64(p.network.config.Now().UnixMilli())
+			buffer = appendFrame(buffer, frameClock, binary.AppendUvarint(nil, millis))
 		}
 		for _, m := range p.take() {
 			body, err := marshal(m)

@@ -96,6 +96,8 @@ type clusterMember struct {
 	Number  uint64 `json:"number"`
 	Address string `json:"address"`
 	Voter   bool   `json:"voter"`
+	// ClockMillis is how far ahead its clock is of that of the member that was asked.
+	ClockMillis int64 `json:"clock_millis"`
 	// Fault says why it has not answered; the rest is empty then.
 	Fault string `json:"fault,omitempty"`
 	replica.Status
@@ -109,9 +111,11 @@ var _ = registerAction("cluster-status", func(on adminTarget, _ *clusterNothing)
 	}
 	own := on.group.Status()
 	status := clusterStatus{Member: own.Member, Leader: own.Leader}
+	clocks := on.group.ClocksAhead()
 	for _, one := range on.group.Ask() {
 		asked := clusterMember{
 			Number: one.Number, Address: one.Address, Voter: one.Voter, Status: one.Status,
+			ClockMillis: clocks[one.Number].Milliseconds(),
 		}
 		if one.Err != nil {
 			asked.Fault = one.Err.Error()
@@ -137,8 +141,8 @@ func printClusterStatus(status *clusterStatus) string {
 		newest = max(newest, one.Position)
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "%-8s%-24s%-10s%10s%12s%10s\n", "member", "address", "role", "term", "entries",
-		"behind")
+	fmt.Fprintf(&text, "%-8s%-24s%-10s%10s%12s%10s%10s\n", "member", "address", "role", "term",
+		"entries", "behind", "clock ms")
 	for _, one := range status.Members {
 		role := "follows"
 		switch {
@@ -152,8 +156,8 @@ func printClusterStatus(status *clusterStatus) string {
 		case !one.Voter:
 			role = "learns"
 		}
-		fmt.Fprintf(&text, "%-8d%-24s%-10s%10d%12d%10d\n", one.Number, one.Address, role, one.Term,
-			one.Position, newest-one.Position)
+		fmt.Fprintf(&text, "%-8d%-24s%-10s%10d%12d%10d%10d\n", one.Number, one.Address, role, one.Term,
+			one.Position, newest-one.Position, one.ClockMillis)
 	}
 	return text.String()
 }

@@ -82,7 +82,8 @@ type ServeCommand struct {
 
 	ClusterSettings `embed:""`
 
-	TestClock bool `help:"For tests only: let clients move the clock by POST /test/clock."`
+	TestClock bool          `help:"For tests only: let clients move the clock by POST /test/clock."`
+	TestSkew  time.Duration `hidden:"" help:"For tests only: what the clock is wrong by, as members of a cluster see it."`
 }
 
 // errNotServed explains why the server does not run on Windows: an answer to a write promises
@@ -140,6 +141,10 @@ func (c *ServeCommand) run(
 		return err
 	}
 	logRecovery(log, report)
+	if c.TestSkew != 0 {
+		log.Warn("TEST CLOCK: it is wrong. Do not use this in production.", "by", c.TestSkew)
+		engine.Advance(c.TestSkew.Milliseconds())
+	}
 	if c.TestClock {
 		log.Warn("TEST CLOCK ENABLED: any client can change the time. Do not use this in production.")
 		serverConfig.Table = append(serverConfig.Table, api.TestClock(engine.Advance))

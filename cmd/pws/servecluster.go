@@ -57,6 +57,7 @@ func (c *ServeCommand) openCluster(
 		Data: c.Data, Number: c.ClusterID, Members: members, Keys: c.ClusterKeys,
 		Plain: c.ClusterPlain, Log: log, Removed: removed,
 		Files: func(to io.Writer) error { return actors.SendCopy(c.Data, to) },
+		Now:   func() time.Time { return time.Now().Add(c.TestSkew) },
 	})
 }
 

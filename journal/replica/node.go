@@ -93,7 +93,9 @@ type Node struct {
 	transferred uint64
 	// unfenced is how tests show what the gate and the reigns are for.
 	unfenced bool
-	failed   error
+	// ineligible members ask for no votes.
+	ineligible bool
+	failed     error
 }
 
 // ErrForgotten: another member knows that this one has acknowledged entries which it does not have.
@@ -311,14 +313,20 @@ func (n *Node) work(send func(*raftpb.Message)) error {
 func (n *Node) ready() bool {
 	n.propose()
 	if n.summons != nil && !n.raw.HasReady() {
-		_ = n.raw.Step(n.summons)
+		if !n.ineligible {
+			_ = n.raw.Step(n.summons)
+		}
 		n.summons = nil
 	}
 	return n.raw.HasReady()
 }
 
-// send sends a message, unless it is a descriptor that would be ignored.
+// send sends a message, unless it is a descriptor that would be ignored, or asks for votes that
+// this member must not get.
 func (n *Node) send(m *raftpb.Message, send func(*raftpb.Message)) {
+	if n.ineligible && m.GetType() == raftpb.MsgPreVote {
+		return
+	}
 	if m.GetType() == raftpb.MsgSnap && !names(m.GetSnapshot(), m.GetTo()) {
 		n.unnamed = true
 		n.Reported(m.GetTo(), false)

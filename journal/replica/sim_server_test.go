@@ -87,10 +87,26 @@ func (o *server) Follow(pos uint64, payload []byte) error {
 	return nil
 }
 
+// eligible reports whether a server may lead.
+func (s *simulation) eligible(o *server) bool { return o.member != s.ineligible }
+
+// alone reports whether the group has had one voter only, who has no choice.
+func (s *simulation) alone() bool {
+	for _, g := range s.groups {
+		if len(g.voters()) == 1 {
+			return true
+		}
+	}
+	return false
+}
+
 // Lead implements Machine.
 func (o *server) Lead(reign journal.Reign) {
 	if leader, led := o.sim.leaders[reign]; led || reign <= o.reign {
 		o.sim.t.Fatalf("%s: %d leads reign %d, which was led by %d", o.sim, o.member, reign, leader)
+	}
+	if !o.sim.eligible(o) && !o.sim.alone() {
+		o.sim.t.Fatalf("%s: %d leads, which may not", o.sim, o.member)
 	}
 	o.sim.leaders[reign] = o.member
 	o.reign = reign
@@ -172,6 +188,7 @@ func (o *server) start() {
 		o.sim.t.Fatalf("%s: %v", o.sim, err)
 	}
 	o.node.unfenced = o.sim.unfenced
+	o.node.SetEligible(o.sim.eligible(o))
 }
 
 // compact saves a state of the machine, and lets the log forget what is in it.

@@ -61,6 +61,8 @@ type simulation struct {
 	// leases has leaders trust in a lease, with clocks that do not jump and a network that is quick
 	// mostly, and trusting has them do so AFTER a transfer has begun.
 	leases, trusting bool
+	// ineligible is a server that must not lead while others can.
+	ineligible uint64
 
 	counts
 	trace uint64
@@ -286,12 +288,14 @@ func (s *simulation) disturb(o *server) {
 
 // settle ends all harm, and expects that everybody agrees and that writes are acknowledged again.
 func (s *simulation) settle() {
-	s.calm = true
+	s.calm, s.ineligible = true, 0
 	clear(s.cut)
 	for _, o := range s.servers {
 		o.frozen = 0
 		if o.node == nil {
 			o.start()
+		} else {
+			o.node.SetEligible(true)
 		}
 	}
 	before := len(s.acknowledged)
@@ -383,6 +387,19 @@ func TestReportsMayBeLost(t *testing.T) {
 	}
 	if installs == 0 {
 		t.Error("no descriptor was installed")
+	}
+}
+
+// TestIneligible runs groups with a server that may not lead.
+func TestIneligible(t *testing.T) {
+	reigns, first := 0, rand.Uint64()>>1
+	t.Logf("seed %d and the next 49", first)
+	for seed := first; seed < first+50; seed++ {
+		s := simulate(t, seed, 300, func(s *simulation) { s.ineligible = 1 })
+		reigns += len(s.leaders)
+	}
+	if reigns < 50 {
+		t.Errorf("%d reigns", reigns)
 	}
 }
 

@@ -220,8 +220,8 @@ func answerAs2(n *Node, m *raftpb.Message) {
 	n.Step(answer)
 }
 
-// TestTransferOnFailingDisk has the disk fail when the other member leads: the reign ends BEFORE the
-// transfer is reported, and it is reported with the failure.
+// TestTransferOnFailingDisk has the disk fail when the other member leads: the reign ends BEFORE
+// the transfer is reported, and it is reported with the failure.
 func TestTransferOnFailingDisk(t *testing.T) {
 	o, n := lone(t, 0)
 	leads(t, o, n)

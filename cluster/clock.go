@@ -1,0 +1,118 @@
+package cluster
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// clockEvery is how often members send their clocks, clockFresh how long that counts.
+	clockEvery = time.Second
+	clockFresh = 10 * time.Second
+	// clockAlarm is the difference between two clocks that is logged, and clockQuiet the one below
+	// which it is over.
+	clockAlarm = 250 * time.Millisecond
+	clockQuiet = 200 * time.Millisecond
+	// clockLeads is how far the clock of a member may be from that of most members for it to lead.
+	clockLeads = 2 * time.Second
+)
+
+// clocks are those of the other members, as they were sent. What arrives was true some milliseconds
+// ago: the time that the message took makes the clock look slower.
+type clocks struct {
+	log *slog.Logger
+	mu  struct {
+		sync.Mutex
+		of map[uint64]sample
+	}
+}
+
+// sample is how far ahead of the own clock another one was, and when.
+type sample struct {
+	ahead time.Duration
+	at    time.Time
+	alarm bool
+}
+
+func newClocks(log *slog.Logger) *clocks {
+	c := &clocks{log: log}
+	c.mu.of = map[uint64]sample{}
+	return c
+}
+
+// note takes the clock that a member has sent. Now is the own clock.
+func (c *clocks) note(member uint64, theirs, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.mu.of[member]
+	one := sample{ahead: theirs.Sub(now.Round(0)), at: now, alarm: before.alarm}
+	switch off := one.ahead.Abs(); {
+	case off > clockAlarm && !before.alarm:
+		one.alarm = true
+		c.log.Warn("the clocks of two members differ", "member", member, "ahead", one.ahead)
+	case off < clockQuiet && before.alarm:
+		one.alarm = false
+		c.log.Info("the clocks of two members agree again", "member", member, "ahead", one.ahead)
+	}
+	c.mu.of[member] = one
+}
+
+// ahead returns how far ahead the clocks of others are that were sent lately.
+func (c *clocks) ahead(now time.Time) map[uint64]time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := map[uint64]time.Duration{}
+	for member, one := range c.mu.of {
+		if now.Sub(one.at) < clockFresh {
+			all[member] = one.ahead
+		}
+	}
+	return all
+}
+
+// behindMost returns how far the own clock is behind that of most members, this one included: the
+// median. It is negative for one that is ahead. One bad clock of three does not move it.
+func (c *clocks) behindMost(now time.Time) time.Duration {
+	all := []time.Duration{0}
+	for _, ahead := range c.ahead(now) {
+		all = append(all, ahead)
+	}
+	slices.Sort(all)
+	lower, upper := all[(len(all)-1)/2], all[len(all)/2]
+	if lower.Abs() < upper.Abs() {
+		return lower
+	}
+	return upper
+}
+
+// watchClock keeps this member from leading while its clock is far from that of most members.
+func (m *Membership) watchClock() {
+	ticker := time.NewTicker(clockEvery)
+	defer ticker.Stop()
+	eligible := true
+	for {
+		select {
+		case <-m.network.alive.Done():
+			return
+		case <-ticker.C:
+		}
+		behind := m.network.clocks.behindMost(m.network.config.Now())
+		if right := behind.Abs() <= clockLeads; right != eligible {
+			eligible = right
+			m.settings.Log.Warn("a member leads only while its clock is near that of most members",
+				"eligible", eligible, "behind", behind)
+			if m.journal.SetEligible(m.network.alive, eligible) != nil {
+				return
+			}
+		}
+		if !eligible && m.Leads() {
+			ctx, cancel := context.WithTimeout(m.network.alive, clockEvery)
+			// The next tick tries again.
+			_ = m.HandOver(ctx)
+			cancel()
+		}
+	}
+}
