@@ -283,8 +283,18 @@ func readHealth(c *Call, _ *None) (Reply, error) {
 	}}, nil
 }
 
-// readReady checks whether an engine accepts reads and writes. Errors: STORAGE_UNAVAILABLE.
+// readReady checks whether an engine accepts reads and writes. One of several servers accepts both
+// while it hears of a leader. Errors: STORAGE_UNAVAILABLE.
 func readReady(engine Engine) (Reply, error) {
+	mark, err := engine.BeginRead()
+	if err == nil {
+		err = engine.EndRead(mark)
+	}
+	if err != nil {
+		return Reply{}, fault.New(fault.StorageUnavailable, "No server is known that accepts writes.").
+			With("reads", false).With("writes", false).With("reason", ReasonNotLeading).
+			With("retry_after_seconds", 1)
+	}
 	space := engine.Space()
 	if !space.Writable {
 		return Reply{}, fault.New(fault.StorageUnavailable, "Writes are refused; reads still "+

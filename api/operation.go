@@ -365,14 +365,11 @@ func (o *Operation) Codes() []fault.Code {
 	if o.Idempotency == KeyRequired {
 		codes = append(codes, fault.IdempotencyKeyRequired)
 	}
-	if o.Writes() {
-		codes = append(codes, fault.StorageUnavailable)
-	}
 	if o.StoresBytes() {
 		codes = append(codes, fault.QuotaExceeded)
 	}
 	if !o.DescribesService() {
-		codes = append(codes, fault.Forbidden)
+		codes = append(codes, fault.Forbidden, fault.StorageUnavailable)
 	}
 	slices.Sort(codes)
 	return slices.Compact(codes)

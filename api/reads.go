@@ -31,9 +31,10 @@ func ErrOutcomeUnknown() error {
 }
 
 // stale is the error for an answer of a handler that rests on what was not the newest. A refusal
-// rests on what was read, too, and a write that has changed nothing.
+// rests on what was read, too, and a write that has changed nothing. What the journal has said of a
+// write stays: above all, that its outcome is unknown.
 func (o *Operation) stale(c *Call, answer error) error {
-	if o.DescribesService() {
+	if o.DescribesService() || fault.CodeOf(answer) == fault.StorageUnavailable {
 		return nil
 	}
 	stale := c.Fresh()

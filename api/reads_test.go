@@ -43,6 +43,9 @@ func TestStaleAnswers(t *testing.T) {
 		"no reads":              {method: "GET", begin: stale, reason: "NOT_LEADING"},
 		"write":                 {method: "PUT", end: stale, reason: "OUTCOME_UNKNOWN"},
 		"refusal of a write":    {method: "PUT", end: stale, answer: refusal, reason: "NOT_LEADING"},
+		"unknown outcome": {
+			method: "PUT", end: stale, answer: api.ErrOutcomeUnknown(), reason: "OUTCOME_UNKNOWN",
+		},
 		"fresh":                 {method: "GET"},
 		"describes the service": {method: "GET", end: stale, operation: "meta.test"},
 	} {

@@ -20,15 +20,16 @@ const (
 
 // The kinds of frames.
 const (
-	frameClock   byte = iota // uvarint: the sender's clock, in Unix milliseconds
-	frameMessage             // a message of raft
-	framePull                // uvarint: the position that entries are asked for from
-	frameEntries             // their number, and each with its length
-	frameRefusal             // the text of an error
-	frameCut                 // the entries were cut off
-	frameStatus              // asks for a status, or has it as JSON
-	frameOrder               // an Order as JSON
-	frameDone                // it was carried out
+	frameClock      byte = iota // uvarint: the sender's clock, in Unix milliseconds
+	frameMessage                // a message of raft
+	framePull                   // uvarint: the position that entries are asked for from
+	frameEntries                // their number, and each with its length
+	frameRefusal                // the text of an error
+	frameCut                    // the entries were cut off
+	frameStatus                 // asks for a status, or has it as JSON
+	frameOrder                  // an Order as JSON
+	frameDone                   // it was carried out
+	frameNotLeading             // the member does not lead; nothing was done
 	framesKnown
 )
 

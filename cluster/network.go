@@ -210,6 +210,8 @@ func (n *Network) call(
 	switch {
 	case err == nil && kind == frameCut:
 		err = fmt.Errorf("member %d: %w", member, journal.ErrOutOfRange)
+	case err == nil && kind == frameNotLeading:
+		err = fmt.Errorf("member %d: %w", member, journal.ErrNotLeading)
 	case err == nil && kind == frameRefusal:
 		err = fmt.Errorf("member %d: %s", member, body)
 	}
@@ -462,9 +464,13 @@ func (n *Network) answer(conn net.Conn) error {
 	default:
 		return fmt.Errorf("%w: frame %d is no question", errProtocol, kind)
 	}
-	if errors.Is(err, journal.ErrOutOfRange) {
+	switch {
+	case err == nil:
+	case errors.Is(err, journal.ErrOutOfRange):
 		kind, body = frameCut, nil
-	} else if err != nil {
+	case errors.Is(err, journal.ErrNotLeading):
+		kind, body = frameNotLeading, nil
+	default:
 		kind, body = frameRefusal, []byte(err.Error())
 	}
 	_, err = conn.Write(appendFrame(nil, kind, body))

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"pws/journal"
 	"pws/journal/replica"
@@ -34,9 +35,26 @@ const (
 // ErrNoLeader: no member is known that leads.
 var ErrNoLeader = errors.New("cluster: no member leads now")
 
-// Order has the leader carry out an order, and returns AFTER that. Errors: ErrNoLeader; those of
-// replica.Journal, as their texts where another member leads.
+// Order has the leader carry out an order, and returns AFTER that. It waits for a leader until the
+// context ends. Errors: ErrNoLeader; those of replica.Journal, as their texts where another member
+// leads.
 func (m *Membership) Order(ctx context.Context, o Order) error {
+	for {
+		err := m.order(ctx, o)
+		if !errors.Is(err, ErrNoLeader) && !errors.Is(err, journal.ErrNotLeading) {
+			return err
+		}
+		if pause(ctx, leaderEvery); ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// leaderEvery is how often an order looks for a leader.
+const leaderEvery = 50 * time.Millisecond
+
+// order is one attempt of Order.
+func (m *Membership) order(ctx context.Context, o Order) error {
 	if m.Leads() {
 		return m.carryOut(ctx, o)
 	}

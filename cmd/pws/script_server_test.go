@@ -43,18 +43,29 @@ func (s *script) serve(ts *testscript.TestScript, args []string) error {
 	if len(args) > 0 {
 		s.flags = args
 	}
+	started, err := s.launch(ts, "server.log", append([]string{"--data", "data"}, s.flags...))
+	if err != nil {
+		return err
+	}
+	s.address(ts, started)
+	return nil
+}
+
+// launch starts a server with flags and waits until it serves.
+func (s *script) launch(
+	ts *testscript.TestScript, logName string, flags []string,
+) (*server, error) {
 	name, err := programFor(ts.Name())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	log, err := os.OpenFile(filepath.Join(s.work, "server.log"),
+	log, err := os.OpenFile(filepath.Join(s.work, logName),
 		os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	command := exec.Command(name)
-	command.Args = append([]string{"pws", "serve", "--listen", "127.0.0.1:0", "--data", "data"},
-		s.flags...)
+	command.Args = append([]string{"pws", "serve", "--listen", "127.0.0.1:0"}, flags...)
 	command.Dir = s.work
 	command.Env = os.Environ()
 	for _, name := range []string{"PWS_RATE_LIMIT", "PWS_LOG_LEVEL", "PWS_CONFIG", "GOMEMLIMIT"} {
@@ -65,10 +76,10 @@ func (s *script) serve(ts *testscript.TestScript, args []string) error {
 	command.Stderr = log
 	out, err := command.StdoutPipe()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := command.Start(); err != nil {
-		return err
+		return nil, err
 	}
 	timer := time.AfterFunc(patience, func() { _ = command.Process.Kill() })
 	defer timer.Stop()
@@ -78,24 +89,29 @@ func (s *script) serve(ts *testscript.TestScript, args []string) error {
 	if err != nil || !found {
 		_ = command.Process.Kill()
 		_ = command.Wait()
-		return fmt.Errorf("the server said %q: %v\n%s", line, err, ts.ReadFile("server.log"))
+		return nil, fmt.Errorf("the server said %q: %v\n%s", line, err, ts.ReadFile(logName))
 	}
-	s.server = &server{
+	started := &server{
 		command: command, log: log, address: strings.TrimSpace(address),
-		limited: !strings.Contains(strings.Join(s.flags, " "), "--rate-limits off"),
+		limited: !strings.Contains(strings.Join(flags, " "), "--rate-limits off"),
 	}
-	s.server.pages = s.server.address
-	if slices.Contains(s.flags, "--web-listen") {
+	started.pages = started.address
+	if slices.Contains(flags, "--web-listen") {
 		line, err := lines.ReadString('\n')
 		if err != nil {
-			return err
+			return nil, err
 		}
-		s.server.pages = strings.TrimPrefix(strings.TrimSpace(line), "web page on http://")
+		started.pages = strings.TrimPrefix(strings.TrimSpace(line), "web page on http://")
 	}
-	ts.Setenv("address", s.server.address)
-	s.set(ts, "pages", s.server.pages)
-	s.set(ts, "main", s.server.address)
-	return nil
+	return started, nil
+}
+
+// address has the requests that follow go to a server.
+func (s *script) address(ts *testscript.TestScript, to *server) {
+	s.server = to
+	ts.Setenv("address", to.address)
+	s.set(ts, "pages", to.pages)
+	s.set(ts, "main", to.address)
 }
 
 // programFor is the path of the program that a script starts: the test binary, or

@@ -97,6 +97,8 @@ type script struct {
 	tried  *coverage
 	work   string
 	server *server
+	// members are the servers of a group, by number; server is one of them then.
+	members map[uint64]*groupMember
 	flags  []string
 	client *client
 	// caller is the name of the agent whose credential is sent, empty for an anonymous caller.
@@ -155,6 +157,7 @@ func commands() map[string]command {
 	maps.Copy(all, followCommands())
 	maps.Copy(all, bridgeCommands())
 	maps.Copy(all, webCommands())
+	maps.Copy(all, groupCommands())
 	return all
 }
 
@@ -271,9 +274,10 @@ func (s *script) context() string {
 
 func (s *script) end() {
 	s.killBridges()
-	if s.server != nil {
+	if s.server != nil && s.members == nil {
 		s.server.kill()
 	}
+	s.killMembers()
 	s.unmount()
 	s.closeStreams()
 	if s.front != nil {
