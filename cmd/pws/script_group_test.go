@@ -196,7 +196,9 @@ func (s *script) findMember(name string) (*groupMember, error) {
 // leader waits until a member says that it leads, and returns its number.
 func (s *script) leader() (uint64, error) {
 	said := ""
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(patience); time.Now().Before(end); <-tick.C {
 		for _, m := range s.members {
 			if m.running == nil || m.frozen {
 				continue
