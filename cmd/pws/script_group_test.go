@@ -31,6 +31,7 @@ func groupCommands() map[string]command {
 		"group":   wrap((*script).group),
 		"member":  wrap((*script).member),
 		"ungroup": wrap((*script).ungroup),
+		"nemesis": wrap((*script).nemesis),
 	}
 }
 

@@ -99,8 +99,8 @@ type script struct {
 	server *server
 	// members are the servers of a group, by number; server is one of them then.
 	members map[uint64]*groupMember
-	flags  []string
-	client *client
+	flags   []string
+	client  *client
 	// caller is the name of the agent whose credential is sent, empty for an anonymous caller.
 	caller string
 	agents map[string]*agent

@@ -36,6 +36,11 @@
 // Other members ask the leader for an index, one question for all reads that wait, and answer when
 // they have applied it.
 //
+// Another member may show an entry as soon as it learns that it was agreed on, which may be BEFORE
+// the leader shows it. So a leader hands entries on BEFORE it sends that they were agreed on, and a
+// read there waits until the machine has all that was handed on. Otherwise a reader could see an
+// entry on one member, and then not see it on the leader.
+//
 // # What is agreed on
 //
 // Entries of raft are commands. One begins a reign of a member, which leads only AFTER it has

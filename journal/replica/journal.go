@@ -121,6 +121,8 @@ type Journal struct {
 	reign  atomic.Uint64
 	epoch  time.Time
 	leased atomic.Int64
+	// agreed is the newest position that was agreed on, and shown the newest that the machine has.
+	agreed, shown atomic.Uint64
 
 	// What follows belongs to the goroutine of run. handed is the newest position that entries has
 	// taken, pulling says that entries are pulled.
@@ -170,6 +172,8 @@ func OpenJournal(o journal.Options, c Options) (*Journal, *journal.Recovery, err
 		return nil, nil, err
 	}
 	j.entries, j.handed, j.mu.reported = entries, found.Last, found.Last
+	j.agreed.Store(found.Last)
+	j.shown.Store(found.Last)
 	if err := j.openRaft(o); err != nil {
 		if j.records != nil {
 			err = errors.Join(err, j.records.Close())

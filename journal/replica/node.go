@@ -244,8 +244,8 @@ func (n *Node) Append(reign journal.Reign, payload []byte, c journal.Committed) 
 	return nil
 }
 
-// Work does all that is to be done: it makes durable what raft has, sends messages AFTER that, and
-// applies what was agreed on. AFTER an error the member is of no use until its log is opened again;
+// Work does all that is to be done: it makes durable what raft has, applies what was agreed on, and
+// sends messages AFTER that. AFTER an error the member is of no use until its log is opened again;
 // what was appended is reported with the error.
 func (n *Node) Work(send func(*raftpb.Message)) error {
 	if n.failed != nil {
@@ -291,13 +291,14 @@ func (n *Node) work(send func(*raftpb.Message)) error {
 				n.config.Confirmed(binary.BigEndian.Uint64(read.RequestCtx), read.Index)
 			}
 		}
-		for _, m := range ready.Messages {
-			n.send(m, send)
-		}
+		// The machine knows of what is agreed on BEFORE others may learn of it, and show it.
 		for _, e := range ready.CommittedEntries {
 			if err := n.apply(e); err != nil {
 				return fmt.Errorf("entry %d of raft: %w", e.GetIndex(), err)
 			}
+		}
+		for _, m := range ready.Messages {
+			n.send(m, send)
 		}
 		n.raw.Advance(ready)
 		if n.farewell != nil {

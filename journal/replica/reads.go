@@ -147,13 +147,26 @@ func (j *Journal) leads(reign journal.Reign) bool {
 }
 
 // BeginRead implements journal.Journal. A server that leads knows that no other does; all others
-// ask the group, and wait for what has taken effect until then.
+// ask the group, and wait for what has taken effect until then. The leader waits for what is agreed
+// on, too: another member may have shown it already.
 func (j *Journal) BeginRead() (journal.Reign, error) {
 	reign := journal.Reign(j.reign.Load())
-	if reign != 0 && j.leads(reign) {
-		return reign, nil
+	if reign == 0 || !j.leads(reign) {
+		return confirmedRead, j.await()
 	}
-	return confirmedRead, j.await()
+	if agreed := j.agreed.Load(); j.shown.Load() < agreed {
+		j.awaitShown(agreed)
+	}
+	return reign, nil
+}
+
+// awaitShown waits until the machine has an entry that was agreed on, or never will.
+func (j *Journal) awaitShown(position uint64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for j.mu.reported < position && j.mu.failed == nil {
+		j.mu.progress.Wait()
+	}
 }
 
 // EndRead implements journal.Journal.

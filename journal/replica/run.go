@@ -321,6 +321,7 @@ func (j *Journal) reported(pos uint64, err error) {
 	}
 	j.mu.Lock()
 	j.mu.reported = pos
+	j.shown.Store(pos)
 	j.mu.progress.Broadcast()
 	j.mu.Unlock()
 	j.awake()
@@ -338,6 +339,7 @@ func (j *Journal) hand(pos uint64, payload []byte, c journal.Committed) error {
 	}
 	if err == nil {
 		j.handed = pos
+		j.agreed.Store(pos)
 		return nil
 	}
 	err = fmt.Errorf("entry %d: %w", pos, err)
