@@ -110,8 +110,8 @@ func (n *nemesis) useFiles(random *rand.Rand) {
 	}
 }
 
-// useFile carries out a call. One with a key is repeated until its outcome is known, or all is over.
-// It reports false for one without effect.
+// useFile carries out a call. One with a key is repeated until its outcome is known, or all is
+// over. It reports false for one without effect.
 func (n *nemesis) useFile(
 	random *rand.Rand, call registerCall, key string,
 ) (result registerResult, effect bool) {

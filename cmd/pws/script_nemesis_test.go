@@ -45,8 +45,8 @@ type nemesis struct {
 }
 
 // nemesis has agents write and read in a project while members are killed, frozen, and relieved of
-// the leadership. Afterwards the history of each file has to be that of one register, each task that
-// was created has to be there once, and each claim has to have one winner.
+// the leadership. Afterwards the history of each file has to be that of one register, each task
+// that was created has to be there once, and each claim has to have one winner.
 //
 //	nemesis PROJECT
 func (s *script) nemesis(ts *testscript.TestScript, args []string) error {
