@@ -18,8 +18,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// nemesisTime is how long faults happen, unless PWS_NEMESIS_TIME says otherwise.
-const nemesisTime = 8 * time.Second
+// roundTime is how long faults happen in a round. There is one round, unless PWS_NEMESIS_TIME says
+// how long to go on.
+const roundTime = 8 * time.Second
 
 // nemesis harms the servers of a group while agents work, by a seed that it prints.
 type nemesis struct {
@@ -28,10 +29,11 @@ type nemesis struct {
 	project string
 	random  *rand.Rand
 	http    http.Client
-	began   time.Time
-	// credentials are those of the agents.
-	credentials []string
-	mu          struct {
+	// began is the beginning of the round.
+	began time.Time
+	// agents are two members of the project.
+	agents [2]*agent
+	mu     struct {
 		sync.Mutex
 		// addresses are those of the members that are asked.
 		addresses map[uint64]string
@@ -44,13 +46,13 @@ type nemesis struct {
 	over chan struct{}
 }
 
-// nemesis has agents write and read in a project while members are killed, frozen, and relieved of
-// the leadership. Afterwards the history of each file has to be that of one register, each task
+// nemesis has two agents write and read in a project while members are killed, frozen, and relieved
+// of the leadership. Afterwards the history of each file has to be that of one register, each task
 // that was created has to be there once, and each claim has to have one winner.
 //
-//	nemesis PROJECT
+//	nemesis AGENT AGENT
 func (s *script) nemesis(ts *testscript.TestScript, args []string) error {
-	lasts, seed := nemesisTime, rand.Uint64()>>1
+	lasts, seed := roundTime, rand.Uint64()>>1
 	var err error
 	if text := os.Getenv("PWS_NEMESIS_TIME"); text != "" {
 		lasts, err = time.ParseDuration(text)
@@ -58,21 +60,44 @@ func (s *script) nemesis(ts *testscript.TestScript, args []string) error {
 	if text := os.Getenv("PWS_SEED"); text != "" && err == nil {
 		seed, err = strconv.ParseUint(text, 10, 64)
 	}
-	if err != nil || len(args) != 1 || s.members == nil {
-		return errors.Join(err, errors.New("usage: nemesis PROJECT, in a group"))
+	if err != nil || len(args) != 2 || s.members == nil {
+		return errors.Join(err, errors.New("usage: nemesis AGENT AGENT, in a group"))
 	}
-	ts.Logf("PWS_SEED=%d", seed)
-	n := &nemesis{
-		s: s, ts: ts, project: s.expand(args[0]), random: rand.New(rand.NewPCG(seed, 1)),
-		http: http.Client{Timeout: hangMax}, began: time.Now(), over: make(chan struct{}),
+	for end := time.Now().Add(lasts); err == nil && time.Now().Before(end); seed++ {
+		n := &nemesis{
+			s: s, ts: ts, random: rand.New(rand.NewPCG(seed, 1)), began: time.Now(),
+			http: http.Client{Timeout: hangMax}, over: make(chan struct{}),
+			agents: [2]*agent{s.agents[args[0]], s.agents[args[1]]},
+		}
+		n.mu.addresses = map[uint64]string{}
+		for number, one := range s.members {
+			n.mu.addresses[number] = one.running.address
+		}
+		ts.Logf("PWS_SEED=%d", seed)
+		err = n.round(seed, min(lasts, roundTime))
+		n.http.CloseIdleConnections()
 	}
-	defer n.http.CloseIdleConnections()
-	for _, one := range s.agents {
-		n.credentials = append(n.credentials, one.credential)
+	return err
+}
+
+// round is a round in a project of its own.
+func (n *nemesis) round(seed uint64, lasts time.Duration) error {
+	random := rand.New(rand.NewPCG(seed, 2))
+	made := n.insist(random, 0, "projects", map[string]string{
+		"name": "round", "visibility": "PRIVATE",
+	})
+	var said struct {
+		Data struct{ Project struct{ ID string } }
 	}
-	n.mu.addresses = map[uint64]string{}
-	for number, one := range s.members {
-		n.mu.addresses[number] = one.running.address
+	if err := json.Unmarshal(made.body, &said); err != nil || made.status != 201 {
+		return fmt.Errorf("no project: %d %s", made.status, made.body)
+	}
+	n.project = said.Data.Project.ID
+	added := n.insist(random, 0, "projects/"+n.project+"/members", map[string]string{
+		"agent": n.agents[1].id, "role": "MAINTAINER",
+	})
+	if added.status != 201 {
+		return fmt.Errorf("no member: %d %s", added.status, added.body)
 	}
 	var working sync.WaitGroup
 	for worker := range uint64(4) {
@@ -81,7 +106,7 @@ func (s *script) nemesis(ts *testscript.TestScript, args []string) error {
 	for worker := range uint64(2) {
 		working.Go(func() { n.useTasks(worker, rand.New(rand.NewPCG(seed, 20+worker))) })
 	}
-	err = n.harm(lasts)
+	err := n.harm(lasts)
 	close(n.over)
 	working.Wait()
 	if err == nil {
@@ -255,7 +280,7 @@ func (n *nemesis) send(
 	if err != nil {
 		panic(err)
 	}
-	request.Header.Set("Authorization", "Bearer "+n.credentials[agent])
+	request.Header.Set("Authorization", "Bearer "+n.agents[agent].credential)
 	request.Header.Set("Content-Type", "application/json")
 	for at := 0; at < len(headers); at += 2 {
 		request.Header.Set(headers[at], headers[at+1])
