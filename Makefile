@@ -196,6 +196,7 @@ soak:
 	$(GO) test -vet=off -timeout 1h ./...
 	PWS_SEEDS=$(SOAK_SEEDS) $(GO) test -vet=off -timeout 6h -run 'TestSimulation$$' ./journal/replica
 	PWS_NEMESIS_TIME=30m $(GO) test -vet=off -timeout 2h -run 'TestScripts/script/nemesis$$' ./cmd/pws
+	PWS_NEMESIS_TIME=30m $(GO) test -vet=off -timeout 2h -run 'TestNemesis' ./cmd/pws
 	PWS_CRASH_ROUNDS=50 $(RACE) -timeout 4h ./...
 
 clean:
