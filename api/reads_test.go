@@ -38,11 +38,11 @@ func TestStaleAnswers(t *testing.T) {
 		reason     any
 		operation  string
 	}{
-		"read":                  {method: "GET", end: stale, reason: "NOT_LEADING"},
-		"refusal of a read":     {method: "GET", end: stale, answer: refusal, reason: "NOT_LEADING"},
-		"no reads":              {method: "GET", begin: stale, reason: "NOT_LEADING"},
-		"write":                 {method: "PUT", end: stale, reason: "OUTCOME_UNKNOWN"},
-		"refusal of a write":    {method: "PUT", end: stale, answer: refusal, reason: "NOT_LEADING"},
+		"read":               {method: "GET", end: stale, reason: "NOT_LEADING"},
+		"refusal of a read":  {method: "GET", end: stale, answer: refusal, reason: "NOT_LEADING"},
+		"no reads":           {method: "GET", begin: stale, reason: "NOT_LEADING"},
+		"write":              {method: "PUT", end: stale, reason: "OUTCOME_UNKNOWN"},
+		"refusal of a write": {method: "PUT", end: stale, answer: refusal, reason: "NOT_LEADING"},
 		"unknown outcome": {
 			method: "PUT", end: stale, answer: api.ErrOutcomeUnknown(), reason: "OUTCOME_UNKNOWN",
 		},
