@@ -17,6 +17,7 @@ import (
 
 	"pws/api"
 	"pws/blobs"
+	"pws/identity"
 	"pws/index"
 	"pws/internal/datadir"
 	"pws/internal/disk"
@@ -79,6 +80,9 @@ type Config struct {
 	// SharedJournal says that several servers hold the journal, each with packs of its own: contents
 	// that get into packs BEFORE their entry go through the journal, too.
 	SharedJournal bool
+	// SeeSession has the server that leads note that a session is in use. It is called where this one
+	// does not lead, and returns when that is done or has failed; the next use tries again.
+	SeeSession func(identity.Caller)
 	// OpenJournal opens the log of entries; journal.OpenLocal.
 	OpenJournal func(journal.Options) (journal.Journal, *journal.Recovery, error)
 

@@ -109,17 +109,27 @@ func (e *Engine) admitIdentity() error {
 	return nil
 }
 
-// SeeSession implements api.Engine. One note of a session is under way at a time.
+// SeeSession implements api.Engine. One note of a session is under way at a time. A server that
+// does not lead has the leader note it.
 func (e *Engine) SeeSession(session *identity.Session) {
 	if _, underWay := e.identity.seeing.LoadOrStore(session.ID, struct{}{}); underWay {
 		return
 	}
+	caller := identity.Caller{Agent: session.AgentID, Session: session.ID}
 	go func() {
-		caller := identity.Caller{Agent: session.AgentID, Session: session.ID}
-		// A session that ended meanwhile is refused, and that is all there is to it.
-		_, _ = e.DoIdentity(identityOrderOf(&identity.SeeSession{Caller: caller}))
-		e.identity.seeing.Delete(session.ID)
+		defer e.identity.seeing.Delete(session.ID)
+		if e.leading() == 0 && e.config.SeeSession != nil {
+			e.config.SeeSession(caller)
+			return
+		}
+		e.SeeCaller(caller)
 	}()
+}
+
+// SeeCaller notes that a session is in use, where this server leads.
+func (e *Engine) SeeCaller(caller identity.Caller) {
+	// A session that ended meanwhile is refused, and that is all there is to it.
+	_, _ = e.DoIdentity(identityOrderOf(&identity.SeeSession{Caller: caller}))
 }
 
 func (e *Engine) startIdentity() {

@@ -1,9 +1,11 @@
 package actors
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 
+	"pws/identity"
 	"pws/internal/fault"
 	"pws/internal/id"
 )
@@ -52,4 +54,25 @@ func TestContentsAreShared(t *testing.T) {
 		t.Errorf("without a reign: %v", err)
 	}
 	running.End(err)
+}
+
+// TestSessionsAreSeenByTheLeader uses a session at a server that does not lead.
+func TestSessionsAreSeenByTheLeader(t *testing.T) {
+	g := newGroup(t, 2)
+	seen := make(chan identity.Caller, 1)
+	other := g.nodes[1].e
+	other.config.SeeSession = func(caller identity.Caller) { seen <- caller }
+	want := identity.Caller{Agent: id.New(1, [10]byte{1}), Session: id.New(1, [10]byte{2})}
+	for range 2 {
+		other.SeeSession(&identity.Session{ID: want.Session, AgentID: want.Agent})
+		if got := <-seen; got != want {
+			t.Errorf("%v", got)
+		}
+		for {
+			if _, underWay := other.identity.seeing.Load(want.Session); !underWay {
+				break
+			}
+			runtime.Gosched()
+		}
+	}
 }

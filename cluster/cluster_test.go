@@ -48,11 +48,53 @@ type fixture struct {
 	members    []replica.Member
 	identities []*Identity
 	networks   []*Network
+	notes      chan string
+}
+
+// order carries out orders for a transfer, and does not lead for others.
+func (f *fixture) order(_ context.Context, o Order) error {
+	switch o.Kind {
+	case OrderTransfer:
+		f.notes <- fmt.Sprint("transfer ", o.Number)
+		return nil
+	case OrderAdd:
+		return journal.ErrNotLeading
+	}
+	return errors.New("it is broken")
+}
+
+// TestOrders sends orders and notes to another member.
+func TestOrders(t *testing.T) {
+	f := newFixture(t, false)
+	f.networks[0].Serve(&inbox{})
+	ask := func(kind byte, body string) (byte, error) {
+		answer, _, err := f.networks[1].call(t.Context(), 1, kind, []byte(body))
+		return answer, err
+	}
+	if kind, err := ask(frameNote, "a note"); err != nil || kind != frameDone {
+		t.Errorf("%d, %v", kind, err)
+	}
+	if kind, err := ask(frameOrder, `{"kind":"transfer","number":3}`); err != nil || kind != frameDone {
+		t.Errorf("%d, %v", kind, err)
+	}
+	for _, want := range []string{"a note", "transfer 3"} {
+		if got := <-f.notes; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if _, err := ask(frameOrder, `{"kind":"add"}`); !errors.Is(err, journal.ErrNotLeading) {
+		t.Error(err)
+	}
+	for _, text := range []string{`{"kind":"remove"}`, "no JSON"} {
+		if kind, err := ask(frameOrder, text); err == nil || errors.Is(err, journal.ErrNotLeading) {
+			t.Errorf("%s: %d, %v", text, kind, err)
+		}
+	}
 }
 
 func newFixture(t *testing.T, plain bool) *fixture {
 	t.Helper()
-	f := &fixture{t: t}
+	f := &fixture{t: t, notes: make(chan string, 10)}
 	dir := filepath.Join(t.TempDir(), "certificates")
 	if err := MakeAuthority(dir, []uint64{1, 2, 3}, nil, time.Now()); err != nil {
 		t.Fatal(err)
@@ -78,8 +120,9 @@ func newFixture(t *testing.T, plain bool) *fixture {
 	}
 	for at, m := range f.members {
 		n, err := Listen(Config{
-			Member: m.Number, Address: m.Address, Identity: f.identities[at],
-			Log: slog.New(slog.DiscardHandler), ln: listeners[at],
+			Member: m.Number, Address: m.Address, Identity: f.identities[at], Order: f.order,
+			Noted: func(note []byte) { f.notes <- string(note) },
+			Log:   slog.New(slog.DiscardHandler), ln: listeners[at],
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -30,6 +30,7 @@ const (
 	frameOrder                  // an Order as JSON
 	frameDone                   // it was carried out
 	frameNotLeading             // the member does not lead; nothing was done
+	frameNote                   // a note for the leader, whose form Settings.Noted knows
 	framesKnown
 )
 

@@ -35,6 +35,8 @@ type Settings struct {
 	Plain bool
 	// Files writes the files of the data directory for a member that joins.
 	Files func(to io.Writer) error
+	// Noted takes a note of another member for the leader.
+	Noted func(note []byte)
 	// Removed is called when this member was removed from the group and is not needed any more.
 	Removed func()
 	// Now is the clock of the machine; time.Now if nil.
@@ -96,7 +98,7 @@ func Open(settings Settings) (*Membership, error) {
 	m := &Membership{settings: settings, identity: identity}
 	m.network, err = Listen(Config{
 		Member: settings.Number, Address: address, Identity: identity, Log: settings.Log,
-		Copy: m.writeCopy, Order: m.carryOut, Now: settings.Now,
+		Copy: m.writeCopy, Order: m.carryOut, Now: settings.Now, Noted: settings.Noted,
 	})
 	if err != nil {
 		return nil, err

@@ -44,6 +44,8 @@ type Config struct {
 	// Copy writes the data of this member for one that joins: a descriptor, and then the files. It is
 	// called by one goroutine at a time.
 	Copy func(to io.Writer) error
+	// Noted takes a note, if this member leads.
+	Noted func(note []byte)
 	// Order carries out a command for the group, if this member leads.
 	Order func(ctx context.Context, o Order) error
 	Log   *slog.Logger
@@ -460,6 +462,9 @@ func (n *Network) answer(conn net.Conn) error {
 			err = n.config.Order(ctx, order)
 			cancel()
 		}
+		kind, body = frameDone, nil
+	case frameNote:
+		n.config.Noted(body)
 		kind, body = frameDone, nil
 	default:
 		return fmt.Errorf("%w: frame %d is no question", errProtocol, kind)

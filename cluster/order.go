@@ -73,6 +73,22 @@ func (m *Membership) order(ctx context.Context, o Order) error {
 	return err
 }
 
+// noteTime bounds the sending of a note.
+const noteTime = 5 * time.Second
+
+// Note gives a note to the leader. One that does not arrive is lost.
+func (m *Membership) Note(note []byte) {
+	leader := m.Leader()
+	if leader == 0 || leader == m.settings.Number {
+		return
+	}
+	ctx, cancel := context.WithTimeout(m.network.alive, noteTime)
+	defer cancel()
+	if _, _, err := m.network.call(ctx, leader, frameNote, note); err != nil {
+		m.settings.Log.Debug("a note has not reached the leader", "error", err)
+	}
+}
+
 // carryOut carries out an order where this member leads.
 func (m *Membership) carryOut(ctx context.Context, o Order) error {
 	switch o.Kind {

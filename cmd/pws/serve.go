@@ -121,17 +121,18 @@ func (c *ServeCommand) Run(out io.Writer) error {
 		return err
 	}
 	failed := make(chan error, 2)
-	group, err := c.openCluster(members, func() { failed <- errRemoved }, log)
+	own := new(member)
+	own.of, err = c.openCluster(members, own, func() { failed <- errRemoved }, log)
 	if err != nil {
 		return err
 	}
-	return c.run(out, log, fitted, serverConfig, limits, member{group}, failed)
+	return c.run(out, log, fitted, serverConfig, limits, own, failed)
 }
 
 // run serves with settings that were checked.
 func (c *ServeCommand) run(
 	out io.Writer, log *slog.Logger, fitted memory, serverConfig http.Config,
-	limits []api.RateLimit, own member, failed chan error,
+	limits []api.RateLimit, own *member, failed chan error,
 ) (err error) {
 	defer func() { err = errors.Join(err, own.close()) }()
 	engineConfig := c.engineConfig(log, failed, fitted)
@@ -176,7 +177,7 @@ func (c *ServeCommand) run(
 	if err != nil {
 		log.Error("there is no admin socket: pws admin cannot be used", "error", err)
 	}
-	own.serve(server, log)
+	own.serve(server, engine, log)
 	err = c.serve(server, at, out, failed, own)
 	socket.stop()
 	admin.stop()
@@ -197,7 +198,7 @@ func widenScheduler() {
 
 // serve runs until a signal, which is a success, or until the storage or the listener fails.
 func (c *ServeCommand) serve(
-	server *http.Server, at addresses, out io.Writer, failed chan error, own member,
+	server *http.Server, at addresses, out io.Writer, failed chan error, own *member,
 ) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, stopSignals()...)

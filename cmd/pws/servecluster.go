@@ -11,6 +11,8 @@ import (
 	"pws/actors"
 	"pws/cluster"
 	"pws/http"
+	"pws/identity"
+	"pws/internal/id"
 	"pws/journal/replica"
 )
 
@@ -43,7 +45,7 @@ func (c *ClusterSettings) check() ([]replica.Member, error) {
 // openCluster takes this server's part in its group; nil for a single server. A data directory of a
 // member must not be served alone: what is written then is not in the group.
 func (c *ServeCommand) openCluster(
-	members []replica.Member, removed func(), log *slog.Logger,
+	members []replica.Member, own *member, removed func(), log *slog.Logger,
 ) (*cluster.Membership, error) {
 	if members == nil {
 		number, err := cluster.NumberOf(c.Data)
@@ -57,6 +59,7 @@ func (c *ServeCommand) openCluster(
 		Data: c.Data, Number: c.ClusterID, Members: members, Keys: c.ClusterKeys,
 		Plain: c.ClusterPlain, Log: log, Removed: removed,
 		Files: func(to io.Writer) error { return actors.SendCopy(c.Data, to) },
+		Noted: own.noted,
 		Now:   func() time.Time { return time.Now().Add(c.TestSkew) },
 	})
 }
@@ -65,21 +68,37 @@ func (c *ServeCommand) openCluster(
 var errRemoved = errors.New("this member was removed from its group")
 
 // member is this server as a member of a group; of a single server all methods do nothing.
-type member struct{ of *cluster.Membership }
+type member struct {
+	of *cluster.Membership
+	// engine is set BEFORE the member begins to take part.
+	engine *actors.Engine
+}
+
+// noted takes the note of another member that a session is in use: an agent and a session.
+func (m *member) noted(note []byte) {
+	const half = len(id.ID{})
+	if len(note) == 2*half {
+		m.engine.SeeCaller(identity.Caller{Agent: id.ID(note[:half]), Session: id.ID(note[half:])})
+	}
+}
 
 // configure makes the engine use the journal of the group, and the transport pass writes on.
-func (m member) configure(engine *actors.Config, transport *http.Config) {
+func (m *member) configure(engine *actors.Config, transport *http.Config) {
 	if m.of != nil {
 		engine.OpenJournal, engine.SharedJournal = m.of.OpenJournal, true
+		engine.SeeSession = func(seen identity.Caller) {
+			m.of.Note(append(seen.Agent[:], seen.Session[:]...))
+		}
 		transport.Group, transport.PassedFrom = m.of, cluster.Passed
 	}
 }
 
 // serve begins to take part in the group.
-func (m member) serve(server *http.Server, log *slog.Logger) {
+func (m *member) serve(server *http.Server, engine *actors.Engine, log *slog.Logger) {
 	if m.of == nil {
 		return
 	}
+	m.engine = engine
 	m.of.Serve()
 	go func() {
 		if err := server.ServePassed(m.of.Web()); err != nil {
@@ -90,7 +109,7 @@ func (m member) serve(server *http.Server, log *slog.Logger) {
 
 // close leaves the network. It is called AFTER the engine was closed, which may have entries that
 // the group has to agree on.
-func (m member) close() error {
+func (m *member) close() error {
 	if m.of == nil {
 		return nil
 	}
@@ -101,7 +120,7 @@ func (m member) close() error {
 const handOverMax = 2 * time.Second
 
 // handOver lets another member lead, so that nobody has to wait for an election.
-func (m member) handOver(log *slog.Logger) {
+func (m *member) handOver(log *slog.Logger) {
 	if m.of == nil || !m.of.Leads() {
 		return
 	}
