@@ -212,6 +212,11 @@ func (m *Membership) ClocksAhead() map[uint64]time.Duration {
 	return m.network.clocks.ahead(m.network.config.Now())
 }
 
+// ClockAhead is how far the own clock is ahead of that of most members.
+func (m *Membership) ClockAhead() time.Duration {
+	return -m.network.clocks.behindMost(m.network.config.Now())
+}
+
 // Status is what the member knows of its group.
 func (m *Membership) Status() replica.Status { return m.journal.Status() }
 

@@ -14,6 +14,7 @@ import (
 
 	"pws/actors"
 	"pws/api"
+	"pws/cluster"
 	"pws/http"
 )
 
@@ -101,11 +102,15 @@ func serveProbes(mux *nethttp.ServeMux, space func() api.Space) {
 	})
 }
 
-// watch registers the metrics of the server.
-func (a *admin) watch(server *http.Server) {
-	if a != nil {
-		a.memory.begin(server)
-		registerMetrics(a.registry, serverMetrics(server))
+// watch registers the metrics of the server, and of its group if it has one.
+func (a *admin) watch(server *http.Server, group *cluster.Membership) {
+	if a == nil {
+		return
+	}
+	a.memory.begin(server)
+	registerMetrics(a.registry, serverMetrics(server))
+	if group != nil {
+		registerMetrics(a.registry, groupMetrics(group))
 	}
 }
 

@@ -48,7 +48,7 @@ func startTestAdmin(t *testing.T, reserve int64) *adminFixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	started.watch(server)
+	started.watch(server, nil)
 	_, address, found := strings.Cut(out.String(), "address=")
 	if !found {
 		t.Fatalf("no address in %q", out.String())

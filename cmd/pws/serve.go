@@ -169,7 +169,7 @@ func (c *ServeCommand) run(
 	if err != nil {
 		return errors.Join(err, at.close(), engine.Close())
 	}
-	admin.watch(server)
+	admin.watch(server, own.of)
 	if c.Web == "on" {
 		admin.show(service, engine)
 	}
