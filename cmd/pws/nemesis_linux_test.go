@@ -110,7 +110,7 @@ func runNemesis(t *testing.T, place nemesisPlace, faults []nemesisFault) {
 // finish stops the load and checks everything.
 func (n *disturbed) finish() {
 	n.t.Helper()
-	n.load.regain("at the end")
+	n.load.regain("at the end", nemesisRegainMax)
 	n.load.stop()
 	n.waitAgreed(true)
 	n.load.examine()
@@ -134,7 +134,7 @@ func (n *disturbed) finish() {
 // lost waits for a write AFTER the leader was lost.
 func (n *disturbed) lost(what string) {
 	n.t.Helper()
-	n.load.regained = append(n.load.regained, n.load.regain(what))
+	n.load.regained = append(n.load.regained, n.load.regain(what, nemesisRegainMax))
 }
 
 // between is a random time.
@@ -155,7 +155,7 @@ func (n *disturbed) killLeader() {
 func (n *disturbed) killFollower() {
 	m := n.anyFollower()
 	n.kill(m)
-	n.load.regain("a follower was killed")
+	n.load.regain("a follower was killed", nemesisRegainMax)
 	n.startAgain(m)
 }
 
@@ -170,7 +170,7 @@ func (n *disturbed) killTwo() {
 	for _, m := range dead {
 		n.startAgain(m)
 	}
-	n.load.regain("two members were killed")
+	n.load.regain("two members were killed", nemesisRegainMax)
 }
 
 // restMin and restMax are how long nothing disturbs the group.
@@ -208,7 +208,7 @@ func (n *disturbed) transfer() {
 		to = []string{fmt.Sprint(m.number)}
 	}
 	n.order(func(*clusterStatus) bool { return false }, "transfer", to...)
-	n.load.regain("another member leads")
+	n.load.regain("another member leads", nemesisRegainMax)
 }
 
 // replace removes a member, perhaps the leader, and adds one with another number.
@@ -231,7 +231,7 @@ func (n *disturbed) replace() {
 	_ = old.log.Close()
 	n.members = slices.Delete(n.members, at, at+1)
 	n.publish()
-	n.load.regain("a member was removed")
+	n.load.regain("a member was removed", nemesisRegainMax)
 	n.newest++
 	if place, ok := n.place.(*networks); ok {
 		if err := place.add(n.newest); err != nil {

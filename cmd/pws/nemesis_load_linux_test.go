@@ -192,8 +192,9 @@ func (l *nemesisLoad) acknowledged(sent time.Time) {
 	}
 }
 
-// regain waits until a write is acknowledged that was sent AFTER now, and returns how long it took.
-func (l *nemesisLoad) regain(what string) time.Duration {
+// regain waits until a write is acknowledged that was sent AFTER now, and returns how long it took,
+// which must not be longer than the limit.
+func (l *nemesisLoad) regain(what string, limit time.Duration) time.Duration {
 	l.t.Helper()
 	regained, starved := make(chan time.Duration, 1), l.starved.sum.Load()
 	l.mu.Lock()
@@ -203,7 +204,7 @@ func (l *nemesisLoad) regain(what string) time.Duration {
 	case took := <-regained:
 		late := time.Duration(l.starved.sum.Load() - starved)
 		l.t.Logf("%s: a write was acknowledged AFTER %v", what, took.Round(time.Millisecond))
-		if took > nemesisRegainMax+late {
+		if took > limit+late {
 			l.t.Errorf("%s: no write was acknowledged for %v; this process had to wait %v of it for a "+
 				"processor", what, took, late)
 		}
