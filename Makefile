@@ -195,7 +195,6 @@ soak: export PWS_CUT_ALL := 1
 soak:
 	$(GO) test -vet=off -timeout 1h ./...
 	PWS_SEEDS=$(SOAK_SEEDS) $(GO) test -vet=off -timeout 6h -run 'TestSimulation$$' ./journal/replica
-	PWS_NEMESIS_TIME=30m $(GO) test -vet=off -timeout 2h -run 'TestScripts/script/nemesis$$' ./cmd/pws
 	PWS_NEMESIS_TIME=30m $(GO) test -vet=off -timeout 2h -run 'TestNemesis' ./cmd/pws
 	PWS_CRASH_ROUNDS=50 $(RACE) -timeout 4h ./...
 

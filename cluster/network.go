@@ -58,11 +58,15 @@ const (
 	// greetTime bounds the beginning of a connection, writeTime the writing of a frame, callTime a
 	// call, its answer included, and idleTime the time without any frame.
 	greetTime = 5 * time.Second
+	// dialTime bounds the making of a connection. One that the network has lost is made anew.
+	dialTime  = 2 * time.Second
 	writeTime = 10 * time.Second
 	callTime  = 15 * time.Second
 	idleTime  = 15 * time.Second
 	// redialTime is the time between two attempts to reach a member.
 	redialTime = 200 * time.Millisecond
+	// farewellTime is how long messages are sent to a member that was removed.
+	farewellTime = 10 * time.Second
 	// connectionsMax bounds the connections that are taken at one time, and those of one member.
 	connectionsMax       = 1024
 	connectionsMemberMax = 512
@@ -133,7 +137,10 @@ func (n *Network) SetMembers(members []replica.Member) {
 	}
 	n.peers.Store(&now)
 	for number, p := range before {
-		if now[number] != p {
+		if now[number] == nil && number != n.config.Member {
+			// What is on its way to it says that it was removed.
+			time.AfterFunc(farewellTime, p.end)
+		} else if now[number] != p {
 			p.end()
 		}
 	}
@@ -237,7 +244,7 @@ func connect(
 	if err := own.permits(address); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, greetTime)
+	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
 	var conn net.Conn
 	var err error
@@ -397,11 +404,16 @@ func (n *Network) receive(conn net.Conn, member uint64) error {
 		case err != nil:
 			return err
 		case kind == frameClock:
-			if millis, used := binary.Uvarint(body); used == len(body) && used > 0 {
-				n.clocks.note(member, time.UnixMilli(int64(millis)), n.config.Now())
-				continue
+			millis, used := binary.Uvarint(body)
+			if used != len(body) || used <= 0 {
+				return fmt.Errorf("%w: a clock of %x", errProtocol, body)
 			}
-			return fmt.Errorf("%w: a clock of %x", errProtocol, body)
+			n.clocks.note(member, time.UnixMilli(int64(millis)), n.config.Now())
+			// The sender learns that the connection is alive.
+			if _, err := conn.Write(appendFrame(nil, frameClock, body)); err != nil {
+				return err
+			}
+			continue
 		case kind != frameMessage:
 			return fmt.Errorf("%w: frame %d among messages", errProtocol, kind)
 		}

@@ -85,6 +85,7 @@ func (p *peer) run() {
 			p.network.config.Log.Info("connected to a member", "member", p.member)
 			said = ""
 			ended := context.AfterFunc(alive, func() { _ = conn.Close() })
+			p.network.running.Go(func() { watch(conn) })
 			err = p.send(conn)
 			ended()
 			_ = conn.Close()
@@ -101,6 +102,23 @@ func (p *peer) run() {
 		p.mu.Lock()
 		p.mu.lost += uint64(len(dropped))
 		p.mu.Unlock()
+	}
+}
+
+// aliveTime is how long nothing may come back on a connection for messages. TCP itself tries for
+// much longer, and AFTER a cut of the network as long again.
+const aliveTime = 3 * clockEvery
+
+// watch closes a connection on which no clock comes back.
+func watch(conn net.Conn) {
+	defer conn.Close()
+	for {
+		if err := conn.SetReadDeadline(time.Now().Add(aliveTime)); err != nil {
+			return
+		}
+		if kind, _, err := readFrame(conn); err != nil || kind != frameClock {
+			return
+		}
 	}
 }
 

@@ -94,7 +94,7 @@ func (s *Server) pass(x *exchange, body []byte) error {
 	}
 	p := passing{
 		x: x, group: s.cfg.Group, lines: &s.lines, begun: time.Now(),
-		repeatable: x.headers.idempotencyKeys > 0 || !x.route.operation.Writes(),
+		repeatable: repeatable(x),
 	}
 	p.fill(body)
 	defer fasthttp.ReleaseRequest(p.request)
@@ -124,6 +124,13 @@ func (s *Server) pass(x *exchange, body []byte) error {
 		case <-s.cfg.after(leaderCheck):
 		}
 	}
+}
+
+// repeatable reports whether a request may be sent again of which it is unknown whether it took
+// effect.
+func repeatable(x *exchange) bool {
+	op := x.route.operation
+	return !op.Writes() || x.headers.idempotencyKeys > 0 && op.Idempotency != api.NoKey
 }
 
 func errNoLeader() error {

@@ -139,8 +139,12 @@ func refusing(t *testing.T, reason string, seen func()) *fixture {
 		seen()
 		return api.Reply{}, fault.New(fault.StorageUnavailable, "Not here.").With("reason", reason)
 	}
+	forked := op(write, "project.fork", "/v1/projects/{project}/fork", api.Bearer)
+	forked.Idempotency = api.KeyOptional
+	ignoring := op(write, "echo", "/v1/echo", api.Anonymous)
 	return startLeader(t, []*api.Operation{
-		api.Declare[echoRequest, echoed](op(write, "echo", "/v1/echo", api.Anonymous), refuse),
+		api.Declare[echoRequest, echoed](forked, refuse),
+		api.Declare[echoRequest, echoed](ignoring, refuse),
 	})
 }
 
@@ -148,6 +152,8 @@ func refusing(t *testing.T, reason string, seen func()) *fixture {
 // leads.
 func TestLeaderChanges(t *testing.T) {
 	good := startLeader(t, nil)
+	// A key has no meaning for an operation that takes none.
+	const fork, ignoring = "/v1/projects/p/fork", "/v1/echo"
 	for _, one := range []struct {
 		reason, key string
 		status      int
@@ -161,6 +167,7 @@ func TestLeaderChanges(t *testing.T) {
 		{"broken", "", 503, api.ReasonOutcomeUnknown},
 		{"stopped", "Idempotency-Key: k", 201, ""},
 		{"stopped", "", 503, api.ReasonOutcomeUnknown},
+		{"broken", "Idempotency-Key: ignored", 503, api.ReasonOutcomeUnknown},
 	} {
 		t.Run(one.reason+one.key, func(t *testing.T) {
 			var follower atomic.Pointer[servers]
@@ -178,7 +185,12 @@ func TestLeaderChanges(t *testing.T) {
 			if one.key != "" {
 				lines = append(lines, one.key)
 			}
-			got := f.post(t, "/v1/echo", `{"text":"a"}`, lines...)
+			lines = append(lines, "Authorization: Bearer good")
+			target := fork
+			if strings.HasSuffix(one.key, "ignored") {
+				target = ignoring
+			}
+			got := f.post(t, target, `{"text":"a"}`, lines...)
 			reason, _ := got.envelope(t).Error.Details["reason"].(string)
 			if got.status != one.status || reason != one.code {
 				t.Errorf("%d %s", got.status, got.body)

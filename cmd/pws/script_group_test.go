@@ -31,7 +31,6 @@ func groupCommands() map[string]command {
 		"group":   wrap((*script).group),
 		"member":  wrap((*script).member),
 		"ungroup": wrap((*script).ungroup),
-		"nemesis": wrap((*script).nemesis),
 	}
 }
 
@@ -134,10 +133,10 @@ func (s *script) member(ts *testscript.TestScript, args []string) error {
 	case "freeze":
 		s.set(ts, "frozen", number)
 		m.frozen = true
-		return m.running.command.Process.Signal(syscall.SIGSTOP)
+		return freeze(m.running.command.Process)
 	case "thaw":
 		m.frozen = false
-		return m.running.command.Process.Signal(syscall.SIGCONT)
+		return thaw(m.running.command.Process)
 	case "stop":
 		s.set(ts, "stopped", number)
 		if err := m.running.command.Process.Signal(syscall.SIGTERM); err != nil {
