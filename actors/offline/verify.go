@@ -25,7 +25,9 @@ var ErrInUse = errors.New("the data directory is in use by a running server; " +
 
 // Report is what Verify has counted.
 type Report struct {
-	Log      journal.Report
+	Log journal.Report
+	// Raft is the log of a member of a group; a single server has none.
+	Raft     *journal.Report
 	Snapshot snapshot.Report
 	Blobs    blobs.Report
 	Feed     feed.Report
@@ -57,6 +59,10 @@ func (r *Report) Print(out io.Writer) error {
 	if r.Log.TornBytes > 0 {
 		line("", "torn tail: %d bytes of %s at offset %d; the next start cuts them off",
 			r.Log.TornBytes, r.Log.TornFile, r.Log.TornOffset)
+	}
+	if r.Raft != nil {
+		line("raft", "%d records (%d to %d) in %d segments, %d bytes", r.Raft.Entries, r.Raft.First,
+			r.Raft.Last, r.Raft.Segments, r.Raft.Bytes)
 	}
 	line("snapshot", "generation %d of position %d: %d sections in %d files, %d bytes",
 		r.Snapshot.Generation, r.Snapshot.Position, r.Snapshot.Sections, r.Snapshot.Files,
@@ -192,6 +198,9 @@ func (v *verifier) run() error {
 	if err != nil {
 		return err
 	}
+	if err := v.checkRaft(); err != nil {
+		return err
+	}
 	snapshotSound, err := v.checkSnapshot()
 	if err != nil {
 		return err
@@ -246,6 +255,21 @@ func (v *verifier) checkLog() (sound bool, err error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// checkRaft checks the records of the log of a member. What they mean is for the start.
+func (v *verifier) checkRaft() error {
+	dir := filepath.Join(v.dir, datadir.RaftName)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	report, err := journal.Verify(dir)
+	if errors.Is(err, journal.ErrCorrupt) {
+		v.damage.add(err)
+		return nil
+	}
+	v.report.Raft = &report
+	return err
 }
 
 // checkSnapshot counts as sound what has a readable index: a damaged section spoils one project.
