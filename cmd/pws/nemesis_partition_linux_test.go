@@ -210,15 +210,14 @@ const (
 	partLongMax = 25 * time.Second
 )
 
-// endure waits for a write during a partition, and ends it later. That may take long: AFTER an
-// earlier partition, TCP tries a connection again when as much time has passed as it has tried.
+// endure waits for a write during a partition, and ends it later.
 func (n *disturbed) endure() {
 	n.t.Helper()
 	begun, wait := time.Now(), n.between(partMin, partMax)
 	if n.long && n.random.IntN(3) == 0 {
 		wait = n.between(partLongMin, partLongMax)
 	}
-	n.load.regain("a partition", patience)
+	n.load.regain("a partition", nemesisRegainMax)
 	nemesisPause(wait - time.Since(begun))
 	if err := n.place.(*networks).heal(); err != nil {
 		n.t.Fatal(err)
