@@ -17,6 +17,7 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 	"go.uber.org/goleak"
+	"google.golang.org/protobuf/proto"
 
 	"pws/journal"
 	"pws/journal/replica"
@@ -282,7 +283,7 @@ func TestStrangers(t *testing.T) {
 
 func encoded(t *testing.T, m *raftpb.Message) []byte {
 	t.Helper()
-	body, err := marshal(m)
+	body, err := proto.Marshal(m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -483,7 +484,7 @@ func TestJournalsOverNetwork(t *testing.T) {
 func FuzzFrames(f *testing.F) {
 	f.Add((&greeting{kind: forCall, member: 3}).encode())
 	f.Add(appendFrame(nil, frameEntries, encodeEntries([][]byte{[]byte("a"), []byte("bc")})))
-	one, err := marshal(message(1, 2, []byte("text")))
+	one, err := proto.Marshal(message(1, 2, []byte("text")))
 	if err != nil {
 		f.Fatal(err)
 	}

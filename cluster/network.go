@@ -233,8 +233,7 @@ func (n *Network) dial(ctx context.Context, member uint64, kind byte) (net.Conn,
 	if p == nil {
 		return nil, fmt.Errorf("%d is not a member", member)
 	}
-	hello := greeting{kind: kind, member: n.config.Member, group: n.group}
-	return connect(ctx, n.config.Identity, member, p.address, hello)
+	return p.dial(ctx, kind)
 }
 
 // connect opens a connection to a member and sends the greeting.

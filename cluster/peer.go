@@ -45,6 +45,13 @@ func newPeer(n *Network, m replica.Member) *peer {
 	return p
 }
 
+// dial opens a connection to the member, which may have been removed meanwhile.
+func (p *peer) dial(ctx context.Context, kind byte) (net.Conn, error) {
+	n := p.network
+	hello := greeting{kind: kind, member: n.config.Member, group: n.group}
+	return connect(ctx, n.config.Identity, p.member, p.address, hello)
+}
+
 // put queues a message. One for which there is no room is lost.
 func (p *peer) put(m *raftpb.Message) {
 	size := int64(proto.Size(m))
@@ -77,10 +84,7 @@ func (p *peer) take() []*raftpb.Message {
 func (p *peer) run() {
 	alive, said := p.alive, ""
 	for alive.Err() == nil {
-		hello := greeting{
-			kind: forMessages, member: p.network.config.Member, group: p.network.group,
-		}
-		conn, err := connect(alive, p.network.config.Identity, p.member, p.address, hello)
+		conn, err := p.dial(alive, forMessages)
 		if err == nil {
 			p.network.config.Log.Info("connected to a member", "member", p.member)
 			said = ""
@@ -142,7 +146,7 @@ func (p *peer) send(conn net.Conn) error {
 			buffer = appendFrame(buffer, frameClock, binary.AppendUvarint(nil, millis))
 		}
 		for _, m := range p.take() {
-			body, err := marshal(m)
+			body, err := proto.Marshal(m)
 			if err != nil {
 				return err
 			}
@@ -161,8 +165,6 @@ func (p *peer) send(conn net.Conn) error {
 		}
 	}
 }
-
-func marshal(m *raftpb.Message) ([]byte, error) { return proto.Marshal(m) }
 
 func (p *peer) write(conn net.Conn, data []byte) error {
 	if len(data) == 0 {

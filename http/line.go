@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -63,29 +64,30 @@ func (l *lines) take(group Group, member uint64) (*line, error) {
 // takeIdle returns the idle connection to a member that was used last, nil if there is none. It
 // closes those that are too old.
 func (l *lines) takeIdle(member uint64) (found *line) {
-	var old []*line
+	closeLines(l.extract(func(one *line) bool { return time.Since(one.usedAt) >= lineIdle }))
 	l.mu.Lock()
-	kept := l.mu.idle[:0]
-	for at := range l.mu.idle {
-		one := l.mu.idle[len(l.mu.idle)-1-at]
-		if found == nil && one.member == member && time.Since(one.usedAt) < lineIdle {
-			found = one
+	defer l.mu.Unlock()
+	for at, one := range slices.Backward(l.mu.idle) {
+		if one.member == member {
+			l.mu.idle = slices.Delete(l.mu.idle, at, at+1)
+			return one
 		}
 	}
-	for _, one := range l.mu.idle {
-		switch {
-		case one == found:
-		case time.Since(one.usedAt) >= lineIdle:
-			old = append(old, one)
-		default:
-			kept = append(kept, one)
+	return nil
+}
+
+// extract takes some of the idle connections away.
+func (l *lines) extract(some func(*line) bool) (taken []*line) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.idle = slices.DeleteFunc(l.mu.idle, func(one *line) bool {
+		is := some(one)
+		if is {
+			taken = append(taken, one)
 		}
-	}
-	clear(l.mu.idle[len(kept):])
-	l.mu.idle = kept
-	l.mu.Unlock()
-	closeLines(old)
-	return found
+		return is
+	})
+	return taken
 }
 
 // giveBack keeps a connection for another request, unless the member closes it.
@@ -105,20 +107,8 @@ func (l *lines) giveBack(one *line, closes bool) {
 // drop closes a connection that has failed, and all idle ones to its member: what has ended one has
 // probably ended them.
 func (l *lines) drop(failed *line) {
-	ended := []*line{failed}
-	l.mu.Lock()
-	kept := l.mu.idle[:0]
-	for _, one := range l.mu.idle {
-		if one.member == failed.member {
-			ended = append(ended, one)
-		} else {
-			kept = append(kept, one)
-		}
-	}
-	clear(l.mu.idle[len(kept):])
-	l.mu.idle = kept
-	l.mu.Unlock()
-	closeLines(ended)
+	ended := l.extract(func(one *line) bool { return one.member == failed.member })
+	closeLines(append(ended, failed))
 }
 
 // close closes the idle connections, and keeps none from now on.

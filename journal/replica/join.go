@@ -71,12 +71,8 @@ func (j *Journal) Descriptor() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for j.mu.reported < position && j.mu.failed == nil {
-		j.mu.progress.Wait()
-	}
-	return descriptor, j.mu.failed
+	j.awaitShown(position)
+	return descriptor, j.Healthy()
 }
 
 // call has the goroutine of the journal call a function. It does not wait for that. AFTER an error

@@ -121,12 +121,11 @@ type Journal struct {
 	reign  atomic.Uint64
 	epoch  time.Time
 	leased atomic.Int64
-	// agreed is the newest position that was agreed on, and shown the newest that the machine has.
+	// agreed is the newest position that was agreed on, which entries has taken; the goroutine of run
+	// changes it. shown is the newest that the machine has.
 	agreed, shown atomic.Uint64
 
-	// What follows belongs to the goroutine of run. handed is the newest position that entries has
-	// taken, pulling says that entries are pulled.
-	handed  uint64
+	// What follows belongs to the goroutine of run. pulling says that entries are pulled.
 	pulling bool
 	reads   rounds
 	ticks   int
@@ -136,9 +135,8 @@ type Journal struct {
 
 	mu struct {
 		sync.Mutex
-		// progress is signalled when reported has grown, or AFTER a failure.
+		// progress is signalled when shown has grown, or AFTER a failure.
 		progress sync.Cond
-		reported uint64
 		failed   error
 		closed   bool
 		queue    []*own
@@ -171,7 +169,7 @@ func OpenJournal(o journal.Options, c Options) (*Journal, *journal.Recovery, err
 	if err != nil {
 		return nil, nil, err
 	}
-	j.entries, j.handed, j.mu.reported = entries, found.Last, found.Last
+	j.entries = entries
 	j.agreed.Store(found.Last)
 	j.shown.Store(found.Last)
 	if err := j.openRaft(o); err != nil {
@@ -197,9 +195,9 @@ func (j *Journal) openRaft(o journal.Options) error {
 		return fmt.Errorf("%s: %w", filepath.Base(j.options.Dir), err)
 	}
 	base, err := decodeState(l.base)
-	if err == nil && base.position > j.handed {
+	if err == nil && base.position > j.agreed.Load() {
 		err = fmt.Errorf("%w: it begins AFTER entry %d of the journal, which ends with %d",
-			ErrInconsistent, base.position, j.handed)
+			ErrInconsistent, base.position, j.agreed.Load())
 	}
 	if err != nil {
 		return err
@@ -210,7 +208,7 @@ func (j *Journal) openRaft(o journal.Options) error {
 		listen *= 4
 	}
 	j.node, err = NewNode(Config{
-		Member: j.options.Member, Log: l, Machine: replicated{j}, Position: j.handed,
+		Member: j.options.Member, Log: l, Machine: replicated{j}, Position: j.agreed.Load(),
 		ElectionTicks: j.options.ElectionTicks, HeartbeatTicks: 1, QueueBytesMax: math.MaxInt,
 		ListenTicks: listen, Confirmed: j.confirmed, Logger: logger{j.options.Log},
 	})

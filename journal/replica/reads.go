@@ -85,7 +85,7 @@ func (j *Journal) answer() {
 	}
 	r.agreed = waits
 	j.mu.Lock()
-	reported, fresh := j.mu.reported, j.mu.reads
+	shown, fresh := j.shown.Load(), j.mu.reads
 	if r.waits() {
 		fresh = nil
 	} else {
@@ -94,7 +94,7 @@ func (j *Journal) answer() {
 	j.mu.Unlock()
 	waits = r.applied[:0]
 	for _, one := range r.applied {
-		if one.position > reported {
+		if one.position > shown {
 			waits = append(waits, one)
 			continue
 		}
@@ -154,8 +154,8 @@ func (j *Journal) BeginRead() (journal.Reign, error) {
 	if reign == 0 || !j.leads(reign) {
 		return confirmedRead, j.await()
 	}
-	if agreed := j.agreed.Load(); j.shown.Load() < agreed {
-		j.awaitShown(agreed)
+	if j.shown.Load() < j.agreed.Load() {
+		j.settle()
 	}
 	return reign, nil
 }
@@ -164,7 +164,7 @@ func (j *Journal) BeginRead() (journal.Reign, error) {
 func (j *Journal) awaitShown(position uint64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for j.mu.reported < position && j.mu.failed == nil {
+	for j.shown.Load() < position && j.mu.failed == nil {
 		j.mu.progress.Wait()
 	}
 }

@@ -223,7 +223,7 @@ func (j *Journal) pull(member uint64) {
 		return
 	}
 	j.pulling = true
-	from := j.handed + 1
+	from := j.agreed.Load() + 1
 	go func() {
 		ctx, cancel := context.WithTimeout(j.alive, pullTimeMax)
 		defer cancel()
@@ -320,7 +320,6 @@ func (j *Journal) reported(pos uint64, err error) {
 		return
 	}
 	j.mu.Lock()
-	j.mu.reported = pos
 	j.shown.Store(pos)
 	j.mu.progress.Broadcast()
 	j.mu.Unlock()
@@ -329,8 +328,8 @@ func (j *Journal) reported(pos uint64, err error) {
 
 // hand appends an entry that was agreed on to the log of entries.
 func (j *Journal) hand(pos uint64, payload []byte, c journal.Committed) error {
-	if pos != j.handed+1 {
-		return fmt.Errorf("entry %d was agreed on AFTER %d", pos, j.handed)
+	if agreed := j.agreed.Load(); pos != agreed+1 {
+		return fmt.Errorf("entry %d was agreed on AFTER %d", pos, agreed)
 	}
 	_, err := j.entries.AppendReserved(payload, c)
 	if errors.Is(err, journal.ErrBusy) {
@@ -338,7 +337,6 @@ func (j *Journal) hand(pos uint64, payload []byte, c journal.Committed) error {
 		_, err = j.entries.AppendReserved(payload, c)
 	}
 	if err == nil {
-		j.handed = pos
 		j.agreed.Store(pos)
 		return nil
 	}
@@ -347,14 +345,8 @@ func (j *Journal) hand(pos uint64, payload []byte, c journal.Committed) error {
 	return err
 }
 
-// settle waits until the machine has all that was handed on.
-func (j *Journal) settle() {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for j.mu.reported < j.handed && j.mu.failed == nil {
-		j.mu.progress.Wait()
-	}
-}
+// settle waits until the machine has all that was agreed on.
+func (j *Journal) settle() { j.awaitShown(j.agreed.Load()) }
 
 // replicated is the machine of the node.
 type replicated struct{ j *Journal }
@@ -385,8 +377,8 @@ func (r replicated) Yield() {
 // Install implements Machine: the entries were pulled BEFORE raft learned of the descriptor.
 func (r replicated) Install(position uint64, _ []byte) error {
 	r.j.settle()
-	if position > r.j.handed {
-		return fmt.Errorf("a state of entry %d, and this member has %d", position, r.j.handed)
+	if agreed := r.j.agreed.Load(); position > agreed {
+		return fmt.Errorf("a state of entry %d, and this member has %d", position, agreed)
 	}
 	return r.j.Healthy()
 }
