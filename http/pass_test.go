@@ -42,13 +42,17 @@ func (s *servers) Dial(ctx context.Context, member uint64) (net.Conn, error) {
 const thisMachine = "127.0.0.0/8"
 
 // startLeader starts a server whose requests are passed on to it.
-func startLeader(t *testing.T, table []*api.Operation) *fixture {
+func startLeader(t *testing.T, table []*api.Operation, changes ...func(*Config)) *fixture {
 	t.Helper()
 	group := &servers{own: 2}
 	group.leader.Store(2)
 	f := &fixture{entered: make(chan struct{}, 1), leave: make(chan struct{}), log: &logBuffer{}}
 	f.clock.Store(1_763_600_000_000)
-	f.open(t, Config{Table: table, Group: group, PassedFrom: thisMachine}, nil)
+	config := Config{Table: table, Group: group, PassedFrom: thisMachine}
+	for _, change := range changes {
+		change(&config)
+	}
+	f.open(t, config, nil)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -129,6 +133,27 @@ func TestAddressOfClientIsPassedOn(t *testing.T) {
 	_ = f.post(t, "/v1/echo", `{"text":"a"}`, "X-Forwarded-For: 192.0.2.7")
 	if seen := leader.log.String(); !strings.Contains(seen, "ip=192.0.2.7") {
 		t.Errorf("the leader sees %s", seen)
+	}
+}
+
+// TestPagesArePassedOn has members with an address for pages alone. What was sent to it is passed
+// on to the one address that members have.
+func TestPagesArePassedOn(t *testing.T) {
+	page := api.Operation{
+		Name: "page.one", Method: "GET", Path: "/ui/", Auth: api.Optional, Page: true,
+		Category: api.CategoryPage, Statuses: []int{200},
+	}
+	leader := startLeader(t, []*api.Operation{
+		api.Declare[api.None, api.WebPage](page, func(*api.Call, *api.None) (api.Reply, error) {
+			return api.Reply{Data: api.WebPage{Body: []byte("a page")}}, nil
+		}),
+		api.Declare[api.None, echoed](op(read, "own", "/v1/own", api.Anonymous), plain),
+	}, func(c *Config) { c.PagesApart, c.LoopbackOnly = true, true })
+	for _, path := range []string{"/ui/", "/v1/own"} {
+		got := leader.raw2(t, "GET", "GET "+path+" HTTP/1.1\r\nHost: pages.example\r\n\r\n")
+		if got.status != 200 {
+			t.Errorf("%s: %d %s", path, got.status, got.body)
+		}
 	}
 }
 

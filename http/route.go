@@ -43,9 +43,13 @@ func (s *Server) setRoutes() {
 	s.routesPages = newRoutes(pages, s.cfg.BodyMax)
 }
 
-// routes are those of the address that the request was sent to.
+// routes are those of the address that the request was sent to. What a member passes on was sent to
+// any of them.
 func (x *exchange) routes() *routes {
-	if x.call.OnPages {
+	switch {
+	case x.passed:
+		return x.server.routes
+	case x.call.OnPages:
 		return x.server.routesPages
 	}
 	return x.server.routesMain
