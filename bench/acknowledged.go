@@ -81,20 +81,27 @@ type AcknowledgedResult struct {
 // checkAcknowledged kills the server, starts it again, and reads the last writes. A server that was
 // started elsewhere is left alone.
 func (s *server) checkAcknowledged(ctx context.Context, report *Report) error {
-	if s.process == nil {
-		return nil
-	}
-	var writes []acknowledgedWrite
-	for _, one := range s.acknowledged {
-		writes = append(writes, one.last()...)
-	}
-	if len(writes) == 0 {
+	writes := s.lastWrites()
+	if s.process == nil || len(writes) == 0 {
 		return nil
 	}
 	s.process.Kill()
 	if err := s.start(ctx); err != nil {
 		return err
 	}
+	return s.readBack(ctx, writes, report)
+}
+
+// lastWrites are the last writes of all connections to this server.
+func (s *server) lastWrites() (writes []acknowledgedWrite) {
+	for _, one := range s.acknowledged {
+		writes = append(writes, one.last()...)
+	}
+	return writes
+}
+
+// readBack reads writes from the server, and counts those that are not there.
+func (s *server) readBack(ctx context.Context, writes []acknowledgedWrite, report *Report) error {
 	lost := make([]bool, len(writes))
 	err := s.each(ctx, len(writes), func(api *client.API, at int) error {
 		var data struct {

@@ -36,27 +36,32 @@ func noteAdmin(to chan<- string) func(line string) {
 // metricsPatience bounds how long the address and the metrics may take.
 const metricsPatience = 30 * time.Second
 
-// owners reads the memory by owner from the metrics of the server.
-func (s *server) owners(ctx context.Context) ([]Owner, error) {
+// adminPage reads a page of the listener of metrics.
+func (s *server) adminPage(ctx context.Context, path string) (none client.Response, err error) {
 	if s.adminHost == "" {
 		select {
 		case s.adminHost = <-s.admin:
 		case <-time.After(metricsPatience):
-			return nil, errors.New("the server did not say where its metrics are")
+			return none, errors.New("the server did not say where its metrics are")
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return none, ctx.Err()
 		}
 	}
 	conn, err := client.Dial(s.adminHost)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	defer conn.Close()
 	if err := conn.Deadline(time.Now().Add(metricsPatience)); err != nil {
-		return nil, err
+		return none, err
 	}
-	request := client.Request{Method: "GET", Path: "/metrics", Host: s.adminHost}
-	response, err := conn.Exchange(request.Append(nil))
+	request := client.Request{Method: "GET", Path: path, Host: s.adminHost}
+	return conn.Exchange(request.Append(nil))
+}
+
+// owners reads the memory by owner from the metrics of the server.
+func (s *server) owners(ctx context.Context) ([]Owner, error) {
+	response, err := s.adminPage(ctx, "/metrics")
 	if err != nil {
 		return nil, err
 	}

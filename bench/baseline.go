@@ -31,15 +31,23 @@ func startBaseline(
 	ctx context.Context, config *Config, program string,
 	args func(dir string, ports []string) []string,
 ) (*baseline, error) {
+	ports, err := freePorts(loopbackHost, 2)
+	if err != nil {
+		return nil, err
+	}
+	return startBaselineAt(ctx, config, program, ports, args)
+}
+
+// startBaselineAt is startBaseline with ports that the caller has chosen.
+func startBaselineAt(
+	ctx context.Context, config *Config, program string, ports []string,
+	args func(dir string, ports []string) []string,
+) (*baseline, error) {
 	path, err := exec.LookPath(program)
 	if err != nil {
 		return nil, fmt.Errorf("%s %w", program, errAbsent)
 	}
-	ports, err := freePorts(2)
-	if err != nil {
-		return nil, err
-	}
-	b := &baseline{address: "127.0.0.1:" + ports[0]}
+	b := &baseline{address: net.JoinHostPort(loopbackHost, ports[0])}
 	if b.dir, err = os.MkdirTemp(config.Dir, "baseline-bench-"); err != nil {
 		return nil, err
 	}
@@ -77,11 +85,14 @@ func (b *baseline) close() {
 	_ = os.RemoveAll(b.dir)
 }
 
-// freePorts finds ports of the loopback that are not in use.
-func freePorts(n int) ([]string, error) {
+// loopbackHost is where servers listen, unless several of them have addresses of their own.
+const loopbackHost = "127.0.0.1"
+
+// freePorts finds ports of a loopback address that are not in use.
+func freePorts(host string, n int) ([]string, error) {
 	var ports []string
 	for range n {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 		if err != nil {
 			return nil, err
 		}

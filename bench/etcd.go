@@ -1,10 +1,14 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"pws/bench/client"
 )
@@ -12,14 +16,80 @@ import (
 // startEtcd starts a single etcd member. Clients write through its JSON gateway, which is slower
 // than its gRPC interface; the report says so.
 func startEtcd(ctx context.Context, config *Config) (*baseline, error) {
-	return startBaseline(ctx, config, "etcd", func(dir string, ports []string) []string {
-		clients, peers := "http://127.0.0.1:"+ports[0], "http://127.0.0.1:"+ports[1]
-		return []string{
-			"--name", "bench", "--data-dir", dir, "--log-level", "error",
-			"--listen-client-urls", clients, "--advertise-client-urls", clients,
-			"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers,
-			"--initial-cluster", "bench=" + peers,
+	all, err := startEtcds(ctx, config, 1)
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// etcds are the members of one cluster.
+type etcds []*baseline
+
+// startEtcds starts the members of a new cluster.
+func startEtcds(ctx context.Context, config *Config, n int) (etcds, error) {
+	ports, err := freePorts(loopbackHost, 2*n)
+	if err != nil {
+		return nil, err
+	}
+	var cluster []string
+	for at := range n {
+		cluster = append(cluster, fmt.Sprintf("bench-%d=http://127.0.0.1:%s", at, ports[2*at+1]))
+	}
+	var all etcds
+	for at := range n {
+		one, err := startBaselineAt(ctx, config, "etcd", ports[2*at:2*at+2], func(
+			dir string, ports []string,
+		) []string {
+			clients, peers := "http://127.0.0.1:"+ports[0], "http://127.0.0.1:"+ports[1]
+			return []string{
+				"--name", fmt.Sprintf("bench-%d", at), "--data-dir", dir, "--log-level", "error",
+				"--listen-client-urls", clients, "--advertise-client-urls", clients,
+				"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers,
+				"--initial-cluster", strings.Join(cluster, ","),
+			}
+		})
+		if err != nil {
+			all.close()
+			return nil, err
 		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+func (e etcds) close() {
+	for _, one := range e {
+		one.close()
+	}
+}
+
+// leaderFirst waits until the members have a leader, and puts it BEFORE the others.
+func (e etcds) leaderFirst(ctx context.Context) error {
+	return awaiting(ctx, "etcd has no leader", func() error {
+		for at, one := range e {
+			var status struct {
+				Header struct {
+					Member string `json:"member_id"`
+				} `json:"header"`
+				Leader string `json:"leader"`
+			}
+			text, err := record(client.Request{
+				Method: "POST", Path: "/v3/maintenance/status", Host: one.address, Body: []byte("{}"),
+			})
+			if err != nil {
+				return err
+			}
+			_, body, _ := bytes.Cut(text, []byte("\r\n\r\n"))
+			if err := json.Unmarshal(body, &status); err != nil {
+				return err
+			}
+			if status.Leader != "" && status.Leader == status.Header.Member {
+				e[0], e[at] = e[at], e[0]
+				return nil
+			}
+		}
+		return errors.New("no member says that it leads")
 	})
 }
 

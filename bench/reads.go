@@ -67,6 +67,25 @@ func record(request client.Request) ([]byte, error) {
 	return append(slices.Clone(response.Head), response.Body...), nil
 }
 
+// bareReads starts a bare handler that answers as the server answers the first path, and returns
+// the clients that read from it.
+func (s *server) bareReads(ctx context.Context, paths []string) (*baseline, *subject, error) {
+	recorded, err := record(client.Request{
+		Method: "GET", Path: paths[0], Host: s.host, Credential: s.api.Credential,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	bare, err := startBareHTTP(ctx, s.config, recorded)
+	if err != nil {
+		return nil, nil, err
+	}
+	return bare, &subject{
+		name: "bare-http", what: "bare fasthttp handler that sends the same bytes", cpu: bare.cpu,
+		connect: readers(bare.address, s.api.Credential, s.config.Connections, paths),
+	}, nil
+}
+
 // readsTarget is the part of the bare handler's rate that reads should reach.
 const readsTarget = 0.8
 
@@ -77,13 +96,7 @@ func runReads(ctx context.Context, srv *server, report *Report) error {
 	if err != nil {
 		return err
 	}
-	recorded, err := record(client.Request{
-		Method: "GET", Path: paths[0], Host: srv.host, Credential: srv.api.Credential,
-	})
-	if err != nil {
-		return err
-	}
-	bare, err := startBareHTTP(ctx, config, recorded)
+	bare, against, err := srv.bareReads(ctx, paths)
 	if err != nil {
 		return err
 	}
@@ -96,10 +109,6 @@ func runReads(ctx context.Context, srv *server, report *Report) error {
 	anonymous := &subject{
 		name: RunReadsAnonymous, what: "the same without a credential", cpu: srv.cpu,
 		skip: !config.wants(RunReadsAnonymous), connect: readers(srv.host, "", n, paths),
-	}
-	against := &subject{
-		name: "bare-http", what: "bare fasthttp handler that sends the same bytes", cpu: bare.cpu,
-		connect: readers(bare.address, session, n, paths),
 	}
 	if err := report.drive(ctx, config, reads, anonymous, against); err != nil {
 		return err

@@ -42,8 +42,10 @@ type Measurement struct {
 	Count     int64     `json:"count"`
 	Latency   Latency   `json:"latency"`
 	// ServerCPUMicros is the server's processor time for each success, zero if it is unknown.
-	ServerCPUMicros float64          `json:"server_cpu_us"`
-	Errors          map[string]int64 `json:"errors,omitempty"`
+	ServerCPUMicros float64 `json:"server_cpu_us"`
+	// OtherCPUMicros is the same of each other server that takes part.
+	OtherCPUMicros []float64        `json:"other_cpu_us,omitempty"`
+	Errors         map[string]int64 `json:"errors,omitempty"`
 }
 
 // Ratio compares two results of the same rounds.
@@ -198,16 +200,23 @@ func (r *Report) facts() *table {
 }
 
 // Text writes the report as tables for a terminal.
-func (r *Report) Text(out io.Writer) error { return r.write(out, (*table).text) }
+func (r *Report) Text(out io.Writer) error {
+	return r.write(out, (*table).text, r.Failed(), r.rates(), r.ratios(), r.facts())
+}
 
 // Markdown writes the report as Markdown tables.
-func (r *Report) Markdown(out io.Writer) error { return r.write(out, (*table).markdown) }
+func (r *Report) Markdown(out io.Writer) error {
+	return r.write(out, (*table).markdown, r.Failed(), r.rates(), r.ratios(), r.facts())
+}
 
-func (r *Report) write(out io.Writer, show func(*table, io.Writer) error) error {
+// write shows tables, in which a report that has this one may show more, and what did not hold.
+func (r *Report) write(
+	out io.Writer, show func(*table, io.Writer) error, failed []string, tables ...*table,
+) error {
 	fmt.Fprintf(out, "%s: %s.\n", r.Began.Format(time.RFC3339), r.Machine)
 	fmt.Fprintf(out, "%d connections, %d rounds of %g s each, taken in turn; clients and servers "+
 		"share the cores.\n", r.Connections, r.Rounds, r.SecondsPerRun)
-	for _, one := range []*table{r.rates(), r.ratios(), r.facts()} {
+	for _, one := range tables {
 		if len(one.rows) == 0 {
 			continue
 		}
@@ -219,7 +228,7 @@ func (r *Report) write(out io.Writer, show func(*table, io.Writer) error) error 
 	if len(r.Absent) > 0 {
 		fmt.Fprintf(out, "\nNot compared with: %s.\n", strings.Join(r.Absent, "; "))
 	}
-	for at, one := range r.Failed() {
+	for at, one := range failed {
 		if at == 0 {
 			fmt.Fprintln(out)
 		}

@@ -18,6 +18,8 @@ type subject struct {
 	fleet   fleet
 	// cpu is the processor time of the server so far, zero if it is unknown.
 	cpu func() time.Duration
+	// others is that of other servers that take part, nil if there are none.
+	others []func() time.Duration
 	// perSecond returns the rate of a round; nil means as fast as possible.
 	perSecond func(round int) (float64, error)
 	// prepare is called in each round BEFORE the measurement starts; it may be nil.
@@ -84,13 +86,24 @@ func (s *subject) drive(ctx context.Context, l load, round int) (sample *Sample,
 			return nil, err
 		}
 	}
-	before := s.cpu()
+	before, others := s.cpu(), s.othersCPU()
 	if sample, err = s.fleet.drive(ctx, l); err != nil {
 		return nil, err
 	}
-	sample.ServerCPU = s.cpu() - before
+	sample.ServerCPU, sample.OtherCPU = s.cpu()-before, s.othersCPU()
+	for at := range others {
+		sample.OtherCPU[at] -= others[at]
+	}
 	s.rounds = append(s.rounds, sample)
 	return sample, nil
+}
+
+func (s *subject) othersCPU() []time.Duration {
+	times := make([]time.Duration, len(s.others))
+	for at, cpu := range s.others {
+		times[at] = cpu()
+	}
+	return times
 }
 
 // add adds the measurement of a subject over all rounds.
@@ -108,6 +121,10 @@ func (r *Report) add(s *subject) {
 	}
 	if total.Count > 0 {
 		m.ServerCPUMicros = float64(total.ServerCPU.Microseconds()) / float64(total.Count)
+		for _, one := range total.OtherCPU {
+			m.OtherCPUMicros = append(m.OtherCPUMicros,
+				float64(one.Microseconds())/float64(total.Count))
+		}
 	}
 	r.Measurements = append(r.Measurements, m)
 }

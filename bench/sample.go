@@ -21,6 +21,8 @@ type Sample struct {
 	Errors map[string]int64
 	// ServerCPU is the processor time of the server's process.
 	ServerCPU time.Duration
+	// OtherCPU is that of each other server that takes part.
+	OtherCPU []time.Duration
 
 	latencies *hdrhistogram.Histogram
 }
@@ -45,6 +47,12 @@ func (s *Sample) merge(other *Sample) {
 	s.Count += other.Count
 	s.latencies.Merge(other.latencies)
 	s.ServerCPU += other.ServerCPU
+	for at, one := range other.OtherCPU {
+		if at == len(s.OtherCPU) {
+			s.OtherCPU = append(s.OtherCPU, 0)
+		}
+		s.OtherCPU[at] += one
+	}
 	for outcome, count := range other.Errors {
 		s.Errors[outcome] += count
 	}

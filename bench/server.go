@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"sync"
 	"time"
@@ -21,6 +22,9 @@ type server struct {
 	process *child.Process
 	dataDir string
 	env     []string
+	// listen is where it serves; empty means a free port. arguments are added to those of all servers.
+	listen    string
+	arguments []string
 	// host is its current address.
 	host string
 	api  *client.API
@@ -57,13 +61,17 @@ func startServer(ctx context.Context, config *Config, env ...string) (*server, e
 
 // start starts the child; it may be called again AFTER the child has ended.
 func (s *server) start(ctx context.Context) error {
+	listen := s.listen
+	if listen == "" {
+		listen = net.JoinHostPort(loopbackHost, "0")
+	}
 	program := child.Program{
 		Path: s.config.Program,
-		Args: []string{
-			"serve", "--listen", "127.0.0.1:0", "--data", s.dataDir, "--rate-limits", "off",
+		Args: append([]string{
+			"serve", "--listen", listen, "--data", s.dataDir, "--rate-limits", "off",
 			"--agent-stored-bytes", "0", "--agent-hour-bytes", "0", "--project-stored-bytes", "0",
 			"--connections-per-ip", "16384",
-		},
+		}, s.arguments...),
 		Env: s.env,
 	}
 	if s.config.metrics {

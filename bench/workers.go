@@ -116,9 +116,14 @@ func (w *writer) nextOfMany() []byte {
 }
 
 func (w *writer) next() []byte {
+	return w.put(w.path())
+}
+
+// path is where the next request writes to.
+func (w *writer) path() string {
 	path := w.paths[w.turn%len(w.paths)]
 	w.turn++
-	return w.put(path)
+	return path
 }
 
 // put is a request that writes a new content to a path.

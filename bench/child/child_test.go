@@ -68,6 +68,34 @@ func TestStop(t *testing.T) {
 	}
 }
 
+func TestFreeze(t *testing.T) {
+	p, err := Start(t.Context(), patience, shell("echo listening on x; exec sleep 100"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Kill()
+	for _, one := range []struct {
+		do   func() error
+		want bool
+	}{{p.Freeze, true}, {p.Thaw, false}} {
+		if err := one.do(); err != nil {
+			t.Fatal(err)
+		}
+		for until := time.Now().Add(patience); ; {
+			frozen, err := Frozen(p.PID())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if frozen == one.want {
+				break
+			}
+			if time.Now().After(until) {
+				t.Fatalf("frozen: %t", frozen)
+			}
+		}
+	}
+}
+
 func TestContextKills(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	p, err := StartQuiet(ctx, shell("exec sleep 100"))

@@ -45,17 +45,11 @@ func ReadUsage(pid int) (Usage, error) {
 		return usage, fmt.Errorf("process %d: no VmHWM in its status", pid)
 	}
 	usage.PeakBytes = kilobytes << 10
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	fields, err := statFields(pid)
 	if err != nil {
 		return usage, err
 	}
-	// The second field is the program's name in parentheses, which may contain anything.
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	const userTime, systemTime = 14 - 3, 15 - 3
-	if len(fields) <= systemTime {
-		return usage, fmt.Errorf("process %d: malformed stat", pid)
-	}
-	for _, at := range []int{userTime, systemTime} {
+	for _, at := range []int{statUserTime, statSystemTime} {
 		ticks, err := strconv.ParseInt(string(fields[at]), 10, 64)
 		if err != nil {
 			return usage, fmt.Errorf("process %d: malformed stat: %w", pid, err)
@@ -63,6 +57,35 @@ func ReadUsage(pid int) (Usage, error) {
 		usage.CPU += time.Duration(ticks) * clockTick
 	}
 	return usage, nil
+}
+
+// The fields of /proc/PID/stat that are read, counted from zero behind the program's name.
+const (
+	statState      = 0
+	statUserTime   = 11
+	statSystemTime = 12
+)
+
+func statFields(pid int) ([][]byte, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return nil, err
+	}
+	// The second field is the program's name in parentheses, which may contain anything.
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) <= statSystemTime {
+		return nil, fmt.Errorf("process %d: malformed stat", pid)
+	}
+	return fields, nil
+}
+
+// Frozen says whether a process on this machine has stopped by SIGSTOP.
+func Frozen(pid int) (bool, error) {
+	fields, err := statFields(pid)
+	if err != nil {
+		return false, err
+	}
+	return string(fields[statState]) == "T", nil
 }
 
 func statusKilobytes(status []byte, key string) (int64, bool) {

@@ -23,6 +23,8 @@ type BenchGroup struct {
 	Overload OverloadCommand `cmd:"" help:"Send the service more than it can take."`
 	Growth   GrowthCommand   `cmd:"" help:"Compare small with large, few with many, and loads."`
 	Resident ResidentCommand `cmd:"" help:"Measure memory by owner, and bytes written to the disk."`
+
+	Group GroupBenchCommand `cmd:"" help:"Measure three servers that are one service, and their losses."`
 }
 
 // BenchCommand measures the service and its baselines.
