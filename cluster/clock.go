@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"context"
 	"log/slog"
 	"slices"
 	"sync"
@@ -86,33 +85,4 @@ func (c *clocks) behindMost(now time.Time) time.Duration {
 		return lower
 	}
 	return upper
-}
-
-// watchClock keeps this member from leading while its clock is far from that of most members.
-func (m *Membership) watchClock() {
-	ticker := time.NewTicker(clockEvery)
-	defer ticker.Stop()
-	eligible := true
-	for {
-		select {
-		case <-m.network.alive.Done():
-			return
-		case <-ticker.C:
-		}
-		behind := m.network.clocks.behindMost(m.network.config.Now())
-		if right := behind.Abs() <= clockLeads; right != eligible {
-			eligible = right
-			m.settings.Log.Warn("a member leads only while its clock is near that of most members",
-				"eligible", eligible, "behind", behind)
-			if m.journal.SetEligible(m.network.alive, eligible) != nil {
-				return
-			}
-		}
-		if !eligible && m.Leads() {
-			ctx, cancel := context.WithTimeout(m.network.alive, clockEvery)
-			// The next tick tries again.
-			_ = m.HandOver(ctx)
-			cancel()
-		}
-	}
 }

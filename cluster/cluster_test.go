@@ -145,6 +145,9 @@ func newFixture(t *testing.T, plain bool) *fixture {
 // inbox is a member that keeps what it gets.
 type inbox struct {
 	got chan *raftpb.Message
+	// understands is the newest format of this member, announced gets those of others.
+	understands uint64
+	announced   chan [2]uint64
 }
 
 // Deliver implements Local.
@@ -164,6 +167,17 @@ func (i *inbox) Entries(from uint64) ([][]byte, error) {
 // Status implements Local.
 func (i *inbox) Status() replica.Status { return replica.Status{Member: 2, Leader: 3} }
 
+// Understands implements Local.
+func (i *inbox) Understands() uint64 { return i.understands }
+
+// Announced implements Local.
+func (i *inbox) Announced(member, format uint64) {
+	select {
+	case i.announced <- [2]uint64{member, format}:
+	default:
+	}
+}
+
 func message(from, to uint64, data []byte) *raftpb.Message {
 	return &raftpb.Message{
 		Type: raftpb.MsgApp.Enum(), From: &from, To: &to, Term: new(uint64(7)),
@@ -177,7 +191,7 @@ func TestNetwork(t *testing.T) {
 			f := newFixture(t, plain)
 			boxes := make([]*inbox, 3)
 			for at, n := range f.networks {
-				boxes[at] = &inbox{make(chan *raftpb.Message, 100)}
+				boxes[at] = &inbox{got: make(chan *raftpb.Message, 100)}
 				n.Serve(boxes[at])
 			}
 			large := bytes.Repeat([]byte("x"), 5<<20)
@@ -229,7 +243,7 @@ func (f *fixture) until(box *inbox, action func()) *raftpb.Message {
 // TestStrangers connects as those do who are not members, or not the one that they say.
 func TestStrangers(t *testing.T) {
 	f, other := newFixture(t, false), newFixture(t, false)
-	box := &inbox{make(chan *raftpb.Message, 100)}
+	box := &inbox{got: make(chan *raftpb.Message, 100)}
 	f.networks[0].Serve(box)
 	group := f.networks[1].group
 	hello := func(kind byte, member uint64, group [groupBytes]byte) []byte {
@@ -447,7 +461,7 @@ func TestJournalsOverNetwork(t *testing.T) {
 	reign := <-leads
 	leader := 0
 	for at, j := range journals {
-		if j.Status().Reign == uint64(reign) {
+		if j.Reign() == uint64(reign) {
 			leader = at
 		}
 	}

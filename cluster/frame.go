@@ -34,6 +34,10 @@ const (
 	framesKnown
 )
 
+// A clock is answered by the same clock and a uvarint: the newest format of the group that the
+// answering member understands. The number is missing where that is replica.FormatFirst alone. What
+// follows it is ignored, so that later programs can add to it.
+
 const (
 	greetingMagic   = "PWSC"
 	greetingVersion = 1

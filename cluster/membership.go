@@ -41,7 +41,12 @@ type Settings struct {
 	Removed func()
 	// Now is the clock of the machine; time.Now if nil.
 	Now func() time.Time
-	Log *slog.Logger
+	// LeaseFor, unless 0, is how long a leader trusts that no other leads; for tests. A wrong one lets
+	// members answer reads with what is old.
+	LeaseFor time.Duration
+	// Version is that of the program, for the status.
+	Version string
+	Log     *slog.Logger
 }
 
 func (s *Settings) identify() (*Identity, error) {
@@ -121,6 +126,7 @@ func (m *Membership) OpenJournal(o journal.Options) (journal.Journal, *journal.R
 	opened, found, err := replica.OpenJournal(o, replica.Options{
 		Member: m.settings.Number, Dir: dir, Transport: m.network, Log: m.settings.Log,
 		OnMembers: m.network.SetMembers, OnRemoved: m.settings.Removed,
+		Version: m.settings.Version, LeaseFor: m.settings.LeaseFor,
 	})
 	if errors.Is(err, replica.ErrNoMember) {
 		err = fmt.Errorf("%s is empty, and this member has taken part in its group: its data "+
@@ -186,7 +192,7 @@ func groupOf(
 // Serve begins to take part. The journal is open and started.
 func (m *Membership) Serve() {
 	m.network.Serve(m.journal)
-	m.network.running.Go(m.watchClock)
+	m.network.running.Go(m.watchFitness)
 }
 
 // Close ends all connections. The journal is closed BEFORE.

@@ -29,6 +29,10 @@ type Local interface {
 	Entries(from uint64) ([][]byte, error)
 	// Status is what the member knows of its group.
 	Status() replica.Status
+	// Understands is the newest format of the group that this member understands, and Announced takes
+	// that of another one.
+	Understands() uint64
+	Announced(member, format uint64)
 }
 
 var _ Local = (*replica.Journal)(nil)
@@ -404,12 +408,13 @@ func (n *Network) receive(conn net.Conn, member uint64) error {
 			return err
 		case kind == frameClock:
 			millis, used := binary.Uvarint(body)
-			if used != len(body) || used <= 0 {
+			if used <= 0 {
 				return fmt.Errorf("%w: a clock of %x", errProtocol, body)
 			}
 			n.clocks.note(member, time.UnixMilli(int64(millis)), n.config.Now())
-			// The sender learns that the connection is alive.
-			if _, err := conn.Write(appendFrame(nil, frameClock, body)); err != nil {
+			// The sender learns that the connection is alive, and what this member understands.
+			answer := binary.AppendUvarint(body[:used:used], n.local().Understands())
+			if _, err := conn.Write(appendFrame(nil, frameClock, answer)); err != nil {
 				return err
 			}
 			continue

@@ -130,8 +130,11 @@ func (m *Membership) foremost() (best uint64) {
 }
 
 // HandOver has another member lead, if this one leads. Errors: those of Order.
-func (m *Membership) HandOver(ctx context.Context) error {
-	err := m.carryOut(ctx, Order{Kind: OrderTransfer})
+func (m *Membership) HandOver(ctx context.Context) error { return m.handOver(ctx, 0) }
+
+// handOver is HandOver to a member; 0 means any.
+func (m *Membership) handOver(ctx context.Context, to uint64) error {
+	err := m.carryOut(ctx, Order{Kind: OrderTransfer, Number: to})
 	if errors.Is(err, journal.ErrNotLeading) {
 		return nil
 	}

@@ -89,7 +89,7 @@ func (p *peer) run() {
 			p.network.config.Log.Info("connected to a member", "member", p.member)
 			said = ""
 			ended := context.AfterFunc(alive, func() { _ = conn.Close() })
-			p.network.running.Go(func() { watch(conn) })
+			p.network.running.Go(func() { p.watch(conn) })
 			err = p.send(conn)
 			ended()
 			_ = conn.Close()
@@ -113,15 +113,27 @@ func (p *peer) run() {
 // much longer, and AFTER a cut of the network as long again.
 const aliveTime = 3 * clockEvery
 
-// watch closes a connection on which no clock comes back.
-func watch(conn net.Conn) {
+// watch closes a connection on which no clock comes back, and notes what the member understands.
+func (p *peer) watch(conn net.Conn) {
 	defer conn.Close()
 	for {
 		if err := conn.SetReadDeadline(time.Now().Add(aliveTime)); err != nil {
 			return
 		}
-		if kind, _, err := readFrame(conn); err != nil || kind != frameClock {
+		kind, body, err := readFrame(conn)
+		if err != nil || kind != frameClock {
 			return
+		}
+		_, used := binary.Uvarint(body)
+		if used <= 0 {
+			return
+		}
+		format, found := binary.Uvarint(body[used:])
+		if found <= 0 {
+			format = replica.FormatFirst
+		}
+		if local := p.network.local(); local != nil {
+			local.Announced(p.member, format)
 		}
 	}
 }

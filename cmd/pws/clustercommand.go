@@ -141,8 +141,8 @@ func printClusterStatus(status *clusterStatus) string {
 		newest = max(newest, one.Position)
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "%-8s%-24s%-10s%10s%12s%10s%10s\n", "member", "address", "role", "term",
-		"entries", "behind", "clock ms")
+	fmt.Fprintf(&text, "%-8s%-24s%-10s%10s%12s%10s%10s%8s%8s  %s\n", "member", "address", "role",
+		"term", "entries", "behind", "clock ms", "format", "knows", "program")
 	for _, one := range status.Members {
 		role := "follows"
 		switch {
@@ -156,8 +156,10 @@ func printClusterStatus(status *clusterStatus) string {
 		case !one.Voter:
 			role = "learns"
 		}
-		fmt.Fprintf(&text, "%-8d%-24s%-10s%10d%12d%10d%10d\n", one.Number, one.Address, role, one.Term,
-			one.Position, newest-one.Position, one.ClockMillis)
+		// Programs that understand the first format alone say neither.
+		fmt.Fprintf(&text, "%-8d%-24s%-10s%10d%12d%10d%10d%8d%8d  %s\n", one.Number, one.Address, role,
+			one.Term, one.Position, newest-one.Position, one.ClockMillis,
+			max(one.Format, replica.FormatFirst), max(one.Understands, replica.FormatFirst), one.Version)
 	}
 	return text.String()
 }

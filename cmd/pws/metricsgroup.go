@@ -25,6 +25,8 @@ func groupMetrics(group *cluster.Membership) []actors.Metric {
 			Value: func() float64 { return float64(group.Status().Position) }},
 		{Name: "pws_cluster_members", Help: "Members of the group, those that learn included.",
 			Value: func() float64 { return float64(len(group.Status().Members)) }},
+		{Name: "pws_cluster_format", Help: "Format of the log that the group has agreed on.",
+			Value: func() float64 { return float64(group.Status().Format) }},
 		{Name: "pws_cluster_clock_ahead_seconds",
 			Help:  "How far the clock is ahead of that of most members; negative is behind.",
 			Value: func() float64 { return group.ClockAhead().Seconds() }},

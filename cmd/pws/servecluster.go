@@ -22,6 +22,8 @@ type ClusterSettings struct {
 	ClusterID    uint64 `name:"cluster-id" help:"Number of this member in --cluster."`
 	ClusterKeys  string `name:"cluster-keys" help:"This member's folder, made by pws cluster init."`
 	ClusterPlain bool   `name:"cluster-plain" help:"No TLS between members; for loopback addresses."`
+
+	TestLease time.Duration `hidden:"" help:"For tests only: how long a leader trusts that no other leads."`
 }
 
 // check returns the members, nil for a single server.
@@ -55,12 +57,16 @@ func (c *ServeCommand) openCluster(
 		}
 		return nil, err
 	}
+	if c.TestLease != 0 {
+		log.Warn("TEST LEASE: reads may be answered with what is old. Do not use this in production.",
+			"for", c.TestLease)
+	}
 	return cluster.Open(cluster.Settings{
 		Data: c.Data, Number: c.ClusterID, Members: members, Keys: c.ClusterKeys,
 		Plain: c.ClusterPlain, Log: log, Removed: removed,
 		Files: func(to io.Writer) error { return actors.SendCopy(c.Data, to) },
-		Noted: own.noted,
-		Now:   func() time.Time { return time.Now().Add(c.TestSkew) },
+		Noted: own.noted, Version: version, LeaseFor: c.TestLease,
+		Now: func() time.Time { return time.Now().Add(c.TestSkew) },
 	})
 }
 

@@ -87,7 +87,7 @@ func (n *Node) allows(c Change) error {
 		return n.failed
 	case n.reign == 0:
 		return journal.ErrNotLeading
-	case n.changing != nil || n.transfer != nil:
+	case n.changing != nil || n.transfer != nil || n.raises():
 		return ErrChangePending
 	}
 	next, err := n.group.after(c)

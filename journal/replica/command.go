@@ -18,10 +18,24 @@ const (
 	// commandBatch has entries of the journal: uvarints of their reign, the position of the first
 	// and how many, and each with its length.
 	commandBatch = 2
+	// commandFormat raises the format of the group to the one that follows.
+	commandFormat = 3
 )
 
 func encodeReign(member uint64) []byte {
 	return binary.AppendUvarint([]byte{commandReign}, member)
+}
+
+func encodeFormat(format uint64) []byte {
+	return binary.AppendUvarint([]byte{commandFormat}, format)
+}
+
+// command is what an entry of raft says: one of its fields is set.
+type command struct {
+	// member begins a reign.
+	member uint64
+	batch  *batch
+	format uint64
 }
 
 // batch is what takes effect together, or not at all.
@@ -46,25 +60,32 @@ func (b *batch) encode() []byte {
 
 var errCommand = errors.New("command is not understood")
 
-// decodeCommand decodes the data of an entry: the member of a reign, or a batch.
-func decodeCommand(data []byte) (member uint64, b *batch, err error) {
+// decodeCommand decodes the data of an entry.
+func decodeCommand(data []byte) (c command, err error) {
 	r := disk.NewReader(data[1:])
 	switch data[0] {
 	case commandReign:
-		member = r.Uvarint()
+		if c.member = r.Uvarint(); c.member == 0 {
+			r.Fail()
+		}
 	case commandBatch:
-		b = &batch{reign: journal.Reign(r.Uvarint()), first: r.Uvarint()}
+		b := &batch{reign: journal.Reign(r.Uvarint()), first: r.Uvarint()}
 		for range r.Count() {
 			b.payloads = append(b.payloads, bytes.Clone(r.Bytes()))
 		}
 		if len(b.payloads) == 0 {
 			r.Fail()
 		}
+		c.batch = b
+	case commandFormat:
+		if c.format = r.Uvarint(); c.format == 0 {
+			r.Fail()
+		}
 	default:
 		r.Fail()
 	}
 	if r.Failed() || r.Len() > 0 {
-		return 0, nil, errCommand
+		return command{}, errCommand
 	}
-	return member, b, nil
+	return c, nil
 }

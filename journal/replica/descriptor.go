@@ -21,14 +21,22 @@ type state struct {
 	gate     journal.Gate
 	position uint64
 	group    *group
+	format   uint64
 	machine  []byte
 }
 
-// stateVersion is the first byte of the data of a descriptor, whose layout the package doc has.
-const stateVersion = 1
+// The first byte of the data of a descriptor, whose layout the package doc has. Programs that
+// understand FormatFirst alone know only that of it.
+const (
+	stateOfFirst = 1
+	stateAgreed  = 2
+)
 
 func (s *state) encode() []byte {
-	b := []byte{stateVersion}
+	b := []byte{stateOfFirst}
+	if s.format > FormatFirst {
+		b = appendUvarints([]byte{stateAgreed}, s.format)
+	}
 	b = appendUvarints(b, uint64(s.gate.Reign), s.gate.Position, s.position)
 	b = appendUvarints(b, uint64(len(s.group.members)))
 	for _, m := range s.group.members {
@@ -44,10 +52,16 @@ func (s *state) encode() []byte {
 // address may be missing in the data.
 func decodeState(base *raftpb.Snapshot) (state, error) {
 	r := reader{disk.NewReader(base.GetData())}
-	if r.Byte() != stateVersion {
+	s := state{format: FormatFirst}
+	switch version := r.Byte(); {
+	case version > stateAgreed:
+		return state{}, fmt.Errorf("%w: a descriptor of version %d", ErrNewerFormat, version)
+	case version == stateAgreed:
+		s.format = r.Uvarint()
+	case version != stateOfFirst:
 		r.Fail()
 	}
-	s := state{gate: journal.Gate{Reign: journal.Reign(r.Uvarint()), Position: r.Uvarint()}}
+	s.gate = journal.Gate{Reign: journal.Reign(r.Uvarint()), Position: r.Uvarint()}
 	s.position = r.Uvarint()
 	addresses := map[uint64]string{}
 	for range r.Count() {
@@ -91,11 +105,11 @@ func First(position uint64, machine []byte, members ...Member) []byte {
 
 // restore takes over the gate and the members of a descriptor.
 func (n *Node) restore(base *raftpb.Snapshot) error {
-	s, err := decodeState(base)
+	s, err := n.stateOf(base)
 	if err != nil {
 		return fmt.Errorf("replica: descriptor of %d: %w", base.GetMetadata().GetIndex(), err)
 	}
-	n.gate, n.group, n.marks = s.gate, s.group, nil
+	n.gate, n.group, n.format, n.marks = s.gate, s.group, s.format, nil
 	n.applied = base.GetMetadata().GetIndex()
 	return nil
 }
@@ -108,7 +122,9 @@ func (n *Node) describe(index uint64, at mark, position uint64, machine []byte) 
 	if err != nil {
 		return nil, err
 	}
-	s := state{gate: at.gate, position: position, group: at.group, machine: machine}
+	s := state{
+		gate: at.gate, position: position, group: at.group, format: at.format, machine: machine,
+	}
 	return &raftpb.Snapshot{
 		Metadata: &raftpb.SnapshotMetadata{Index: &index, Term: &term, ConfState: at.group.conf()},
 		Data:     s.encode(),
@@ -182,7 +198,7 @@ func (n *Node) Descriptor(position uint64, machine []byte) ([]byte, error) {
 	if n.failed != nil {
 		return nil, n.failed
 	}
-	base, err := n.describe(n.applied, mark{n.gate, n.group}, position, machine)
+	base, err := n.describe(n.applied, n.mark(), position, machine)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +206,7 @@ func (n *Node) Descriptor(position uint64, machine []byte) ([]byte, error) {
 	return binary.LittleEndian.AppendUint32(b, disk.Checksum(b)), nil
 }
 
-// decodeDescriptor is the reverse of Descriptor. Errors: ErrDescriptor.
+// decodeDescriptor is the reverse of Descriptor. Errors: ErrDescriptor, ErrNewerFormat.
 func decodeDescriptor(b []byte) (*raftpb.Snapshot, state, error) {
 	body := len(b) - descriptorSumBytes
 	if body < 0 || binary.LittleEndian.Uint32(b[body:]) != disk.Checksum(b[:body]) {
@@ -201,14 +217,21 @@ func decodeDescriptor(b []byte) (*raftpb.Snapshot, state, error) {
 		return nil, state{}, ErrDescriptor
 	}
 	s, err := decodeState(rec.base)
-	if err != nil || len(s.group.voters()) == 0 {
+	switch {
+	case errors.Is(err, ErrNewerFormat):
+		return nil, state{}, err
+	case err != nil || len(s.group.voters()) == 0:
 		return nil, state{}, ErrDescriptor
+	case s.format > FormatNewest:
+		return nil, state{}, fmt.Errorf("%w: %d, and this one understands %d", ErrNewerFormat,
+			s.format, FormatNewest)
 	}
 	return rec.base, s, nil
 }
 
 // Adopt makes empty records those of a member that is added to a group: it goes on from a
-// descriptor that another member has made. Errors: ErrDescriptor, and those of the records.
+// descriptor that another member has made. Errors: ErrDescriptor, ErrNewerFormat, and those of the
+// records.
 func Adopt(records Records, descriptor []byte) (*Log, error) {
 	base, _, err := decodeDescriptor(descriptor)
 	if err != nil {

@@ -71,6 +71,16 @@
 // admits them when they are agreed on, and they are passed over. Raft ignores a descriptor in which
 // the receiver is no member, so a leader that would send one makes a newer one first.
 //
+// # Formats
+//
+// Members may run programs of different versions while an operator replaces one after the other. So
+// what a group agrees on has a format, a number that grows. Members announce the newest one that
+// they understand (Announced, by the transport), and the leader proposes a format (commandFormat)
+// AFTER all members, those that learn included, have announced it lately. What belongs to a format
+// is made only where it was applied. Descriptors have the format, so a member that does not
+// understand it can neither join nor go on from there: it stops with ErrNewerFormat. A format never
+// goes back, also where all programs do.
+//
 // # Order of effects
 //
 // Entries and the hard state of raft are durable BEFORE the messages that rest on them are sent,
@@ -92,7 +102,8 @@
 //
 // The descriptor in a base, whose numbers are uvarints, too, is
 //
-//	version  1 byte: 1
+//	version  1 byte: 1 or 2
+//	format   of the group; only in version 2, which is not used while it is FormatFirst
 //	gate     reign and position, position of the state of the machine
 //	members  count, then each: number, length, address; members without one may be missing
 //	removed  count, numbers

@@ -38,6 +38,8 @@ type Options struct {
 	Tick time.Duration
 	// ElectionTicks without a leader begin an election; 10. All members have the same.
 	ElectionTicks int
+	// Understands is the newest format that this member understands; FormatNewest.
+	Understands uint64
 	// KeepBytes is how much of raft's log stays in memory for members that lag; 64 MiB.
 	KeepBytes int64
 	// OnMembers, unless nil, gets the members at the start and whenever they have changed. It is
@@ -48,10 +50,13 @@ type Options struct {
 	// ElectionTicks. Until then it has to go on: others may need its vote to agree on the removal.
 	// It must not wait for anything; Close comes from elsewhere.
 	OnRemoved func()
-	Log       *slog.Logger
+	// Version of the program is in the Status.
+	Version string
+	Log     *slog.Logger
 
-	// leaseFor, for tests, is how long a leader trusts in what most members have said.
-	leaseFor time.Duration
+	// LeaseFor is how long a leader trusts in what most members have said. Only tests set it: members
+	// answer reads with what is old where it is too long.
+	LeaseFor time.Duration
 }
 
 func (o *Options) complete() {
@@ -64,13 +69,16 @@ func (o *Options) complete() {
 	if o.KeepBytes == 0 {
 		o.KeepBytes = 64 << 20
 	}
+	if o.Understands == 0 {
+		o.Understands = FormatNewest
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.leaseFor == 0 {
+	if o.LeaseFor == 0 {
 		// A member that has answered does not vote for ElectionTicks of its own. The first of them may
 		// be due at once, and the second, too, where it was late.
-		o.leaseFor = o.Tick * time.Duration(o.ElectionTicks-4)
+		o.LeaseFor = o.Tick * time.Duration(o.ElectionTicks-4)
 	}
 }
 
@@ -144,6 +152,8 @@ type Journal struct {
 		queueBytes int64
 		reads      []*read
 		status     Status
+		// announced has what other members understand, until the next tick.
+		announced map[uint64]uint64
 	}
 }
 
@@ -160,7 +170,7 @@ func OpenJournal(o journal.Options, c Options) (*Journal, *journal.Recovery, err
 		queueBytesMax: o.QueueBytesMax, floorBytes: o.FloorBytes, onFailure: o.OnFailure,
 	}
 	j.alive, j.kill = context.WithCancel(context.Background())
-	j.mu.progress.L = &j.mu.Mutex
+	j.mu.progress.L, j.mu.announced = &j.mu.Mutex, map[uint64]uint64{}
 	if j.queueBytesMax == 0 {
 		j.queueBytesMax = 64 << 20
 	}
@@ -210,7 +220,8 @@ func (j *Journal) openRaft(o journal.Options) error {
 	j.node, err = NewNode(Config{
 		Member: j.options.Member, Log: l, Machine: replicated{j}, Position: j.agreed.Load(),
 		ElectionTicks: j.options.ElectionTicks, HeartbeatTicks: 1, QueueBytesMax: math.MaxInt,
-		ListenTicks: listen, Confirmed: j.confirmed, Logger: logger{j.options.Log},
+		Understands: j.options.Understands, ListenTicks: listen, Confirmed: j.confirmed,
+		Logger: logger{j.options.Log},
 	})
 	return err
 }
@@ -312,9 +323,23 @@ func (j *Journal) Space() journal.Space { return j.entries.Space() }
 
 // Status is what the member knows of its group.
 func (j *Journal) Status() Status {
+	full := !j.Space().Writable
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.mu.status
+	s := j.mu.status
+	s.Full = full
+	return s
+}
+
+// Understands is the newest format that this member understands.
+func (j *Journal) Understands() uint64 { return j.options.Understands }
+
+// Announced notes the newest format that another member understands. Members say it every second
+// or so: it counts for ElectionTicks six times.
+func (j *Journal) Announced(member, format uint64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.mu.announced[member] = format
 }
 
 // Close implements journal.Journal.

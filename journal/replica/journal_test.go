@@ -459,7 +459,7 @@ func TestDeposedLeader(t *testing.T) {
 		t.Run(fmt.Sprintf("endless=%v", endless), func(t *testing.T) {
 			h := newHub(t, 3, func(o *Options) {
 				if endless {
-					o.leaseFor = time.Hour
+					o.LeaseFor = time.Hour
 				}
 			})
 			old := h.leader()

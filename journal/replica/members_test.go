@@ -140,3 +140,32 @@ func TestAdopt(t *testing.T) {
 		}
 	}
 }
+
+func TestDescriptorFormats(t *testing.T) {
+	g, err := beginning(membersOf(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range []struct {
+		format uint64
+		first  byte
+	}{{FormatFirst, 1}, {FormatAgreed, 2}, {FormatNewest + 1, 2}} {
+		s := state{group: g, format: one.format, machine: []byte("m")}
+		data := s.encode()
+		base := &raftpb.Snapshot{
+			Data: data, Metadata: &raftpb.SnapshotMetadata{ConfState: g.conf()},
+		}
+		got, err := decodeState(base)
+		if err != nil || data[0] != one.first || got.format != one.format {
+			t.Errorf("format %d: version %d, format %d, %v", one.format, data[0], got.format, err)
+		}
+		n := &Node{config: Config{Understands: FormatNewest}}
+		_, err = n.stateOf(base)
+		if newer := one.format > FormatNewest; errors.Is(err, ErrNewerFormat) != newer {
+			t.Errorf("format %d: %v", one.format, err)
+		}
+	}
+	if _, err := decodeState(&raftpb.Snapshot{Data: []byte{3}}); !errors.Is(err, ErrNewerFormat) {
+		t.Errorf("a descriptor of a later program: %v", err)
+	}
+}

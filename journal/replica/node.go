@@ -37,6 +37,8 @@ type Config struct {
 	// that have started since. More is for a log whose torn end was removed: in case it was not torn
 	// but damaged, others that have all of theirs go first.
 	ListenTicks int
+	// Understands is the newest format that this member understands; FormatNewest.
+	Understands uint64
 	// Confirmed, unless nil, learns of AskRead's answers.
 	Confirmed func(token, index uint64)
 	Logger    raft.Logger
@@ -54,6 +56,7 @@ type Node struct {
 	log    *Log
 	gate   journal.Gate
 	group  *group
+	format uint64
 	// applied is the index of the newest entry of raft that was applied, and marks has what was so
 	// AFTER each of them behind the log's base.
 	applied uint64
@@ -79,6 +82,10 @@ type Node struct {
 	heard map[uint64]int
 	// changing receives the outcome of the change that this leader has proposed; nil without one.
 	changing func(error)
+	// announced has what others understand, and raising is the term in which this leader has proposed
+	// a format that is not applied.
+	announced map[uint64]announcement
+	raising   uint64
 	// near counts, on the leader, the ticks in which the log of a learner was close to its own.
 	near map[uint64]int
 	// parting are the ticks since this member was removed and heard another.
@@ -107,8 +114,9 @@ const sealTicks = 2
 
 // mark is what was so AFTER an entry of raft.
 type mark struct {
-	gate  journal.Gate
-	group *group
+	gate   journal.Gate
+	group  *group
+	format uint64
 }
 
 type queued struct {
@@ -121,7 +129,10 @@ func NewNode(config Config) (*Node, error) {
 	n := &Node{
 		config: config, log: config.Log, listening: config.ListenTicks,
 		opened: config.Log.hard.GetTerm(), awaited: map[uint64]int{},
-		heard: map[uint64]int{}, near: map[uint64]int{},
+		heard: map[uint64]int{}, near: map[uint64]int{}, announced: map[uint64]announcement{},
+	}
+	if n.config.Understands == 0 {
+		n.config.Understands = FormatNewest
 	}
 	if err := n.restore(config.Log.base); err != nil {
 		return nil, err
@@ -349,7 +360,7 @@ func (n *Node) persist(ready *raft.Ready) error {
 	}
 	// The log follows the state that the machine has made durable BEFORE, also where the machine has
 	// applied all of it: that may not be durable.
-	s, err := decodeState(ready.Snapshot)
+	s, err := n.stateOf(ready.Snapshot)
 	if err == nil && s.position >= n.config.Position {
 		n.yield(journal.ErrOutcomeUnknown)
 		err = n.config.Machine.Install(s.position, s.machine)
@@ -383,6 +394,7 @@ func (n *Node) propose() {
 		}
 		return
 	}
+	n.raise(status.GetTerm())
 	if len(n.inFlight) > 0 || len(n.queue) == 0 {
 		return
 	}
@@ -439,22 +451,27 @@ func (n *Node) apply(e *raftpb.Entry) error {
 		return err
 	}
 	n.applied = e.GetIndex()
-	n.marks = append(n.marks, mark{n.gate, n.group})
+	n.marks = append(n.marks, n.mark())
 	return nil
 }
 
+// mark is what is so now.
+func (n *Node) mark() mark { return mark{n.gate, n.group, n.format} }
+
 func (n *Node) command(e *raftpb.Entry) error {
-	member, b, err := decodeCommand(e.GetData())
-	if err != nil {
+	c, err := decodeCommand(e.GetData())
+	switch {
+	case err != nil:
 		return err
-	}
-	if b != nil {
-		return n.applyBatch(b)
+	case c.batch != nil:
+		return n.applyBatch(c.batch)
+	case c.format != 0:
+		return n.applyFormat(c.format)
 	}
 	n.yield(journal.ErrOutcomeUnknown)
 	n.gate.Begin(journal.Reign(e.GetIndex()))
 	status := n.raw.BasicStatus()
-	if member == n.config.Member && status.RaftState == raft.StateLeader &&
+	if c.member == n.config.Member && status.RaftState == raft.StateLeader &&
 		status.GetTerm() == e.GetTerm() {
 		n.lead(n.gate.Reign)
 	}

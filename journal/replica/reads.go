@@ -62,7 +62,7 @@ func (j *Journal) confirmed(token, index uint64) {
 	}
 	r.open = false
 	if j.node.Leases() {
-		j.leased.Store(int64(r.began.Sub(j.epoch) + j.options.leaseFor))
+		j.leased.Store(int64(r.began.Sub(j.epoch) + j.options.LeaseFor))
 	}
 	for _, one := range r.asked {
 		one.index = index

@@ -134,8 +134,11 @@ func (j *Journal) take(m *raftpb.Message) {
 	}
 	switch m.GetType() {
 	case raftpb.MsgSnap:
-		s, err := decodeState(m.GetSnapshot())
+		s, err := j.node.stateOf(m.GetSnapshot())
 		if err != nil {
+			if errors.Is(err, ErrNewerFormat) {
+				j.latch(err)
+			}
 			return
 		}
 		if _, position := j.node.Applied(); s.position > position {
@@ -189,6 +192,7 @@ const (
 // tick asks whether this member still leads, and lets raft forget what nobody needs. Work finds the
 // errors.
 func (j *Journal) tick() {
+	j.noteAnnounced()
 	j.reads.age++
 	if j.node.Reign() != 0 {
 		j.ask()
@@ -208,6 +212,16 @@ func (j *Journal) tick() {
 		position = min(position, j.node.Unneeded())
 	}
 	_ = j.node.Compact(position, nil)
+}
+
+// noteAnnounced tells the node what others understand.
+func (j *Journal) noteAnnounced() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for member, format := range j.mu.announced {
+		j.node.Announced(member, format)
+	}
+	clear(j.mu.announced)
 }
 
 // pulled is what another member has returned.
@@ -248,9 +262,14 @@ func (j *Journal) learn(p pulled) {
 
 func (j *Journal) noteStatus() {
 	s := j.node.Status()
+	s.Version = j.options.Version
 	j.mu.Lock()
+	before := j.mu.status.Format
 	j.mu.status = s
 	j.mu.Unlock()
+	if before != s.Format && before != 0 {
+		j.options.Log.Info("the group has agreed on a newer format of its log", "format", s.Format)
+	}
 }
 
 // own is an entry that this server has appended. It is reported by the node when it was agreed on,

@@ -15,7 +15,7 @@ const serversMax = 9
 
 // newServer adds a server that has nothing on its disk, and is no member yet.
 func (s *simulation) newServer() *server {
-	o := &server{sim: s, member: uint64(len(s.servers) + 1)}
+	o := &server{sim: s, member: uint64(len(s.servers) + 1), understands: FormatFirst}
 	s.servers = append(s.servers, o)
 	return o
 }
@@ -32,6 +32,7 @@ func (o *server) join() bool {
 	if from.node == nil || from.resume != nil {
 		return false
 	}
+	o.install(from.node.Format())
 	descriptor, err := from.node.Descriptor(from.current.position, from.current.encode())
 	if err != nil {
 		s.t.Fatalf("%s: descriptor of %d: %v", s, from.member, err)
@@ -52,6 +53,15 @@ func (o *server) join() bool {
 	return true
 }
 
+// install has a server that is no member get a program that understands a format, as whoever adds
+// members does.
+func (o *server) install(format uint64) {
+	if format > o.understands {
+		o.stop()
+		o.understands = format
+	}
+}
+
 // reform has the leader change its group.
 func (s *simulation) reform() {
 	o := s.leader()
@@ -64,6 +74,9 @@ func (s *simulation) reform() {
 	case kind < 4:
 		c.Kind, c.Number = AddLearner, s.outsider(o)
 		c.Address = addressOf(c.Number)
+		if c.Number != 0 {
+			s.servers[c.Number-1].install(o.node.Format())
+		}
 	case kind < 5:
 		c.Kind = Promote
 	case kind < 6:
@@ -150,9 +163,13 @@ func (s *simulation) agree() bool {
 	if leader == nil || leader.current.position < uint64(len(s.truth)) {
 		return false
 	}
+	if s.raisable(leader) && leader.node.Format() != FormatNewest {
+		return false
+	}
 	for _, m := range leader.node.Members() {
 		o := s.servers[m.Number-1]
-		if o.node == nil || o.current.position != leader.current.position || !m.Voter ||
+		if o.node == nil || o.node.Format() != leader.node.Format() || !m.Voter ||
+			o.current.position != leader.current.position ||
 			!slices.Equal(o.node.Members(), leader.node.Members()) {
 			return false
 		}

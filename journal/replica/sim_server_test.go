@@ -30,6 +30,11 @@ type server struct {
 	// asked, when the newest question had a token.
 	leased, asked int
 	token         uint64
+	// understands is the newest format that the server's program knows; a later start may be that of
+	// a newer one.
+	understands uint64
+	// format is the one that it had applied at the index formatAt.
+	format, formatAt uint64
 	// gone says that the server was removed and has no need to come back.
 	gone bool
 	// frozen is how many steps the server stands still.
@@ -155,6 +160,9 @@ func (o *server) start() {
 		return
 	}
 	o.records.dead = false
+	if o.sim.pick(3) == 0 {
+		o.understands = FormatNewest
+	}
 	if !o.sim.calm && o.sim.pick(4) == 0 {
 		o.records.flip()
 		o.sim.flips++
@@ -182,7 +190,7 @@ func (o *server) start() {
 	o.node, err = NewNode(Config{
 		Member: o.member, Log: found, Machine: o, Position: o.saved.position, HeartbeatTicks: 1,
 		ElectionTicks: o.sim.electionTicks(), QueueBytesMax: 1 << 20, ListenTicks: listen,
-		Confirmed: o.confirmed, Logger: quietRaft,
+		Understands: o.understands, Confirmed: o.confirmed, Logger: quietRaft,
 	})
 	if err != nil {
 		o.sim.t.Fatalf("%s: %v", o.sim, err)

@@ -52,8 +52,9 @@ type simulation struct {
 	acknowledged []uint64
 	leaders      map[journal.Reign]uint64
 	values       uint64
-	// groups are the members AFTER entries of raft.
-	groups map[uint64]*group
+	// groups are the members AFTER entries of raft, and formats the format there.
+	groups  map[uint64]*group
+	formats map[uint64]uint64
 
 	// unfenced is without the gate and its reigns, lies with disks that report too early, silent
 	// without reports of descriptors, of which half are lost.
@@ -70,11 +71,11 @@ type simulation struct {
 
 // counts are how often something has happened that the simulation is for: values of unknown
 // outcome, states installed, crashes, slow writes, flipped bits, new servers, changes of the group,
-// leaders that have removed themselves, removed servers that were let
-// go, transfers, and leases.
+// leaders that have removed themselves, removed servers that were let go, transfers, leases, and
+// steps in which members have applied different formats.
 type counts struct {
 	unknown, installs, crashes, slows, flips, joins, changes, abdications, released int
-	transfers, leased                                                               int
+	transfers, leased, raised                                                       int
 }
 
 func (c *counts) add(other counts) {
@@ -89,12 +90,13 @@ func (c *counts) add(other counts) {
 	c.released += other.released
 	c.transfers += other.transfers
 	c.leased += other.leased
+	c.raised += other.raised
 }
 
 // least is the smallest of the counts.
 func (c *counts) least() int {
 	return min(c.unknown, c.installs, c.crashes, c.slows, c.flips, c.joins, c.changes, c.abdications,
-		c.released, c.transfers, c.leased)
+		c.released, c.transfers, c.leased, c.raised)
 }
 
 func (s *simulation) String() string { return fmt.Sprintf("PWS_SEED=%d step %d", s.seed, s.step) }
@@ -127,7 +129,7 @@ func newSimulation(t failer, seed uint64, change func(*simulation)) *simulation 
 	s := &simulation{
 		t: t, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), cut: map[[2]uint64]bool{},
 		known: map[uint64]bool{}, leaders: map[journal.Reign]uint64{}, calm: true,
-		groups: map[uint64]*group{},
+		groups: map[uint64]*group{}, formats: map[uint64]uint64{},
 	}
 	change(s)
 	s.leases = s.leases || s.pick(4) == 0
@@ -173,6 +175,7 @@ func (s *simulation) deliver() {
 			from.node.Reported(to.member, arrives)
 		}
 		if arrives {
+			to.node.Announced(from.member, from.understands)
 			to.node.Step(l.message)
 			to.work()
 		}
@@ -220,6 +223,7 @@ func (s *simulation) act() {
 		s.disturb(s.servers[s.pick(len(s.servers))])
 	}
 	s.checkGroups()
+	s.checkFormats()
 	s.checkLeases()
 	for _, o := range s.servers {
 		s.note(o.current.position, uint64(o.reign))

@@ -21,6 +21,14 @@ type Status struct {
 	// Position is that of the newest entry of the journal. LogBytes is the size of raft's entries.
 	Position uint64 `json:"position"`
 	LogBytes int64  `json:"log_bytes"`
+	// Format is the one that the group has agreed on, Understands the newest that this member
+	// understands. Members that do not say it have FormatFirst.
+	Format      uint64 `json:"format,omitempty"`
+	Understands uint64 `json:"understands,omitempty"`
+	// Full says that the disk is nearly full: if this member led it would refuse writes.
+	Full bool `json:"full,omitempty"`
+	// Version is that of the program, Options.Version.
+	Version string `json:"version,omitempty"`
 	// Members are those whom this member knows, and Removed says that it was removed itself. The list
 	// must not be changed.
 	Members []Member `json:"members"`
@@ -38,6 +46,7 @@ func (n *Node) Status() Status {
 		Member: n.config.Member, Leader: basic.Lead, Term: basic.GetTerm(), Reign: uint64(n.reign),
 		Agreed: basic.GetCommit(), Applied: n.applied, Last: n.log.last(),
 		Position: n.config.Position, LogBytes: n.log.Bytes(),
+		Format: n.format, Understands: n.config.Understands,
 		Members: n.group.members, Removed: n.Removed(),
 	}
 	if basic.RaftState == raft.StateLeader {
