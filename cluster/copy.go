@@ -90,12 +90,11 @@ type Source struct {
 // member's. It makes nothing where it fails. Data, Number, Keys and Plain of the settings are used.
 // Errors: those of the keys and of the network; a directory that has something.
 func Join(ctx context.Context, s Settings, source Source) error {
-	names, err := os.ReadDir(s.Data)
-	if err == nil && len(names) > 0 {
-		return fmt.Errorf("%s is not empty", s.Data)
-	}
 	identity, err := s.identify()
 	if err != nil {
+		return err
+	}
+	if err := datadir.MakeRoom(s.Data); err != nil {
 		return err
 	}
 	hello := greeting{kind: forCopy, member: s.Number, group: identity.joining()}
@@ -131,21 +130,10 @@ func Join(ctx context.Context, s Settings, source Source) error {
 		err = own.write(partial)
 	}
 	if err == nil {
-		err = moveInto(partial, s.Data)
+		err = os.Rename(partial, s.Data)
 	}
-	if err != nil {
-		err = errors.Join(err, os.RemoveAll(partial))
+	if err == nil {
+		return datadir.SyncDir(filepath.Dir(s.Data))
 	}
-	return err
-}
-
-// moveInto gives a directory its name. An empty one that is there makes room.
-func moveInto(partial, dir string) error {
-	if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	if err := os.Rename(partial, dir); err != nil {
-		return err
-	}
-	return datadir.SyncDir(filepath.Dir(dir))
+	return errors.Join(err, os.RemoveAll(partial))
 }

@@ -27,10 +27,10 @@ func Copy(
 	if to, err = filepath.Abs(to); err != nil {
 		return nil, err
 	}
-	if err := requireFree(to); err != nil {
+	if err := datadir.Check(from); err != nil {
 		return nil, err
 	}
-	if err := datadir.Check(from); err != nil {
+	if err := datadir.MakeRoom(to); err != nil {
 		return nil, err
 	}
 	files, err := take(from)
@@ -53,10 +53,6 @@ func Copy(
 	if report, err = verify(partial); err != nil {
 		return nil, fmt.Errorf("the copy of %s is not sound and was removed: %w", from, err)
 	}
-	// An empty folder has to make room, because a rename does not replace it.
-	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
 	if err := d.Rename(partial, to); err != nil {
 		return nil, err
 	}
@@ -64,18 +60,6 @@ func Copy(
 		report.Log.TornFile = filepath.Join(to, datadir.LogName, filepath.Base(report.Log.TornFile))
 	}
 	return report, d.SyncDir(filepath.Dir(to))
-}
-
-// requireFree refuses a folder that has something in it.
-func requireFree(dir string) error {
-	names, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil && len(names) > 0 {
-		err = fmt.Errorf("%s is not empty", dir)
-	}
-	return err
 }
 
 // partNames are the folders of a copy. Uploads are temporary: their agents send them again.

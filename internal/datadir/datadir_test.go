@@ -2,6 +2,7 @@ package datadir
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -94,5 +95,27 @@ func TestPrepare(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "pws data 2") {
 			t.Errorf("another format: %v", err)
 		}
+	}
+}
+
+func TestMakeRoom(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	if err := MakeRoom(dir); err != nil {
+		t.Errorf("where nothing is: %v", err)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := MakeRoom(dir); err != nil {
+		t.Errorf("an empty folder: %v", err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the empty folder stays: %v", err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "something"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := MakeRoom(dir); err == nil || !strings.Contains(err.Error(), "is not empty") {
+		t.Errorf("a folder with something in it: %v", err)
 	}
 }

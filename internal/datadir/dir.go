@@ -124,3 +124,21 @@ func SyncDir(dir string) error {
 	}
 	return errors.Join(file.Sync(), file.Close())
 }
+
+// MakeRoom removes an empty directory, so that one beside it can get its name later. It does
+// nothing where there is none. Errors: the directory is not empty, or is a mount point.
+func MakeRoom(dir string) error {
+	names, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case len(names) > 0:
+		return fmt.Errorf("%s is not empty", dir)
+	}
+	if err := os.Remove(dir); err != nil {
+		return fmt.Errorf("%w: a folder gets its place; below a mount point, name another one", err)
+	}
+	return nil
+}
