@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,11 +30,17 @@ type nemesisPlace interface {
 	program(number uint64, args []string) child.Program
 	// choose may change what host returns, AFTER an address was in use.
 	choose()
+	// prepare prepares the folder that a member has its data directory in.
+	prepare(disk string) error
 }
 
 // loopback is the machine itself. The members of a group have loopback addresses that no other
 // group has, so that connections of others, which begin at 127.0.0.1, take none of their ports.
-type loopback struct{ second, third byte }
+type loopback struct {
+	second, third byte
+	// older are the programs of members that do not run this one.
+	older map[uint64]string
+}
 
 func (l *loopback) choose() {
 	l.second, l.third = byte(2+rand.IntN(250)), byte(rand.IntN(256))
@@ -43,9 +50,11 @@ func (l *loopback) host(number uint64) string {
 	return fmt.Sprintf("127.%d.%d.%d", l.second, l.third, number)
 }
 
-func (l *loopback) program(_ uint64, args []string) child.Program {
-	return child.Program{Path: "pws", Args: args}
+func (l *loopback) program(number uint64, args []string) child.Program {
+	return child.Program{Path: cmp.Or(l.older[number], "pws"), Args: args}
 }
+
+func (l *loopback) prepare(string) error { return nil }
 
 // The ports of all members, each at its own address.
 const (
@@ -60,9 +69,11 @@ type nemesisMember struct {
 	process *child.Process
 	// halted says that the process was stopped by SIGSTOP.
 	halted bool
-	// leaves says that the member is being removed, so that it ends by itself.
+	// leaves says that the member may end by itself: it is being removed, or its data is damaged.
 	leaves bool
-	log    *os.File
+	// skew is what its clock is wrong by.
+	skew time.Duration
+	log  *os.File
 }
 
 // nemesisGroup is a group of real processes. One goroutine uses it, apart from url.
@@ -70,6 +81,8 @@ type nemesisGroup struct {
 	t     *testing.T
 	place nemesisPlace
 	dir   string
+	// flags are more flags of all members.
+	flags []string
 	// first is the list of members with which the group began.
 	first   string
 	members []*nemesisMember
@@ -83,9 +96,9 @@ type nemesisGroup struct {
 }
 
 // openGroup starts a group of three. Its folder, with the logs, stays if the test fails.
-func openGroup(t *testing.T, place nemesisPlace) *nemesisGroup {
+func openGroup(t *testing.T, place nemesisPlace, flags ...string) *nemesisGroup {
 	t.Helper()
-	g := &nemesisGroup{t: t, place: place, newest: 3}
+	g := &nemesisGroup{t: t, place: place, newest: 3, flags: flags}
 	t.Cleanup(g.end)
 	for try := 1; ; try++ {
 		err := g.begin()
@@ -113,14 +126,26 @@ func (g *nemesisGroup) begin() error {
 	}
 	g.members, g.first = nil, ""
 	for number := range uint64(3) {
-		m := &nemesisMember{number: number + 1}
-		m.data = g.path(fmt.Sprint("d", m.number))
+		m, err := g.newMember(number + 1)
+		if err != nil {
+			return err
+		}
 		g.members = append(g.members, m)
 		g.first += fmt.Sprintf(";%d=%s", m.number, g.peer(m.number))
 	}
 	g.first = g.first[1:]
 	g.publish()
 	return g.eachMember(g.members, g.start)
+}
+
+// newMember is a member that has no data.
+func (g *nemesisGroup) newMember(number uint64) (*nemesisMember, error) {
+	disk := g.path(fmt.Sprint("d", number))
+	m := &nemesisMember{number: number, data: filepath.Join(disk, "data")}
+	if err := os.Mkdir(disk, 0o700); err != nil {
+		return nil, err
+	}
+	return m, g.place.prepare(disk)
 }
 
 func (g *nemesisGroup) path(name string) string { return filepath.Join(g.dir, name) }
@@ -176,12 +201,16 @@ func (g *nemesisGroup) start(m *nemesisMember) error {
 	if m.number > 3 {
 		members = fmt.Sprintf("%d=%s", m.number, g.peer(m.number))
 	}
-	program := g.place.program(m.number, []string{
+	args := []string{
 		"serve", "--data", m.data, "--rate-limits", "off",
 		"--listen", net.JoinHostPort(g.place.host(m.number), fmt.Sprint(nemesisWebPort)),
 		"--cluster", members, "--cluster-id", fmt.Sprint(m.number),
 		"--cluster-keys", g.path(fmt.Sprint("keys/member-", m.number)),
-	})
+	}
+	if m.skew != 0 {
+		args = append(args, "--test-skew="+m.skew.String())
+	}
+	program := g.place.program(m.number, append(args, g.flags...))
 	taken := false
 	program.Line = func(text string) {
 		taken = taken || strings.Contains(text, "address already in use")

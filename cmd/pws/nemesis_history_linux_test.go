@@ -202,6 +202,29 @@ func (h *nemesisHistory) try(
 // nemesisCheckMax bounds the search for an order of the operations on one object.
 const nemesisCheckMax = 30 * time.Second
 
+// objects are the histories of all objects. The caller holds the lock.
+func (h *nemesisHistory) objects() map[string][]porcupine.Operation {
+	objects := map[string][]porcupine.Operation{}
+	for _, one := range h.mu.operations {
+		object := one.Input.(nemesisInput).object
+		objects[object] = append(objects[object], one)
+	}
+	return objects
+}
+
+// wrong reports whether the answers about some object cannot be explained.
+func (h *nemesisHistory) wrong() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, history := range h.objects() {
+		result := porcupine.CheckOperationsTimeout(nemesisModel, history, nemesisCheckMax)
+		if result == porcupine.Illegal {
+			return true
+		}
+	}
+	return false
+}
+
 // check asks of each object whether one order of the operations explains all answers.
 func (h *nemesisHistory) check(t *testing.T) {
 	t.Helper()
@@ -210,11 +233,7 @@ func (h *nemesisHistory) check(t *testing.T) {
 	for _, problem := range h.mu.problems {
 		t.Error(problem)
 	}
-	objects := map[string][]porcupine.Operation{}
-	for _, one := range h.mu.operations {
-		object := one.Input.(nemesisInput).object
-		objects[object] = append(objects[object], one)
-	}
+	objects := h.objects()
 	counts := h.mu.counts
 	t.Logf("%d operations on %d objects: %d done, %d refused, %d unknown; %d more were not decided",
 		len(h.mu.operations), len(objects), counts[nemesisDone], counts[nemesisRefused],

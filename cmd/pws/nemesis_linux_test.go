@@ -42,6 +42,8 @@ var nemesisFaults = []nemesisFault{
 	{"the leader is stopped for a while", (*disturbed).haltLeader},
 	{"a follower is stopped for a while", (*disturbed).haltFollower},
 	{"another member is to lead", (*disturbed).transfer},
+	{"a clock is wrong", (*disturbed).skew},
+	{"a bit of a file is flipped", (*disturbed).flip},
 }
 
 // nemesisFaultsLong are those that short runs leave out.
@@ -52,6 +54,35 @@ var nemesisFaultsLong = []nemesisFault{{"a member is replaced", (*disturbed).rep
 // order of the disturbances, but not their moments. Each object's history must be linearizable, and
 // what was acknowledged must be on all members once.
 func TestNemesis(t *testing.T) { runNemesis(t, new(loopback), nemesisFaults) }
+
+// controlTurns is how often a leader is stopped until a read that is too old is found.
+const controlTurns = 8
+
+// TestNemesisControl shows that the check of TestNemesis would find reads that are too old: leaders
+// trust for a minute that no other leads, so one that was stopped answers with what it had.
+func TestNemesisControl(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs several servers")
+	}
+	seed := uint64(time.Now().UnixNano())
+	n := &disturbed{
+		nemesisGroup: openGroup(t, new(loopback), "--test-lease", "1m"),
+		random:       rand.New(rand.NewPCG(seed, seed)),
+	}
+	for turn := range controlTurns {
+		n.waitAgreed(false)
+		n.load = startLoad(t, n.nemesisGroup, seed+uint64(turn))
+		n.load.regain("the load has begun", nemesisRegainMax)
+		n.haltLeader()
+		n.load.regain("the leader goes on", nemesisRegainMax)
+		n.load.stop()
+		if n.load.history.wrong() {
+			t.Logf("a read was too old AFTER %d leaders were stopped", turn+1)
+			return
+		}
+	}
+	t.Errorf("no read was too old AFTER %d leaders were stopped", controlTurns)
+}
 
 // runNemesis begins with the first of the faults and goes on with all of them in an order by seed,
 // until the time is up.
@@ -213,8 +244,11 @@ func (n *disturbed) transfer() {
 
 // replace removes a member, perhaps the leader, and adds one with another number.
 func (n *disturbed) replace() {
-	at := n.random.IntN(len(n.members))
-	old := n.members[at]
+	n.replaceMember(n.members[n.random.IntN(len(n.members))])
+}
+
+// replaceMember is replace for one member, which may be down.
+func (n *disturbed) replaceMember(old *nemesisMember) {
 	has := func(status *clusterStatus, number uint64) bool {
 		return slices.ContainsFunc(status.Members, func(one clusterMember) bool {
 			return one.Number == number
@@ -223,13 +257,15 @@ func (n *disturbed) replace() {
 	old.leaves = true
 	n.order(func(status *clusterStatus) bool { return !has(status, old.number) },
 		"remove", fmt.Sprint(old.number))
-	select {
-	case <-old.process.Done():
-	case <-time.After(patience):
-		n.t.Fatalf("member %d was removed and does not end", old.number)
+	if old.process != nil {
+		select {
+		case <-old.process.Done():
+		case <-time.After(patience):
+			n.t.Fatalf("member %d was removed and does not end", old.number)
+		}
 	}
 	_ = old.log.Close()
-	n.members = slices.Delete(n.members, at, at+1)
+	n.members = slices.DeleteFunc(n.members, func(m *nemesisMember) bool { return m == old })
 	n.publish()
 	n.load.regain("a member was removed", nemesisRegainMax)
 	n.newest++
@@ -238,7 +274,10 @@ func (n *disturbed) replace() {
 			n.t.Fatal(err)
 		}
 	}
-	made := &nemesisMember{number: n.newest, data: n.path(fmt.Sprint("d", n.newest))}
+	made, err := n.newMember(n.newest)
+	if err != nil {
+		n.t.Fatal(err)
+	}
 	number := fmt.Sprint(made.number)
 	if _, err := n.pws("cluster", "key", "--dir", n.path("keys"), number); err != nil {
 		n.t.Fatal(err)

@@ -45,6 +45,8 @@ type nemesisLoad struct {
 	unknown int
 	longest atomic.Int64
 	starved nemesisStarved
+	// damaged says that a member may have damaged data, and may say so.
+	damaged atomic.Bool
 	running sync.WaitGroup
 	end     context.CancelFunc
 	mu      struct {

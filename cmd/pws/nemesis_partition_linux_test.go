@@ -30,6 +30,8 @@ var nemesisPartitions = []nemesisFault{
 	{"nobody hears a follower", func(n *disturbed) { n.partition(n.anyFollower(), true, false) }},
 	{"a follower hears nobody", func(n *disturbed) { n.partition(n.anyFollower(), false, true) }},
 	{"the leader and one follower are apart", (*disturbed).partPair},
+	{"the disk of the leader is full", func(n *disturbed) { n.fill(n.leader()) }},
+	{"the disk of a follower is full", func(n *disturbed) { n.fill(n.anyFollower()) }},
 }
 
 // TestNemesisPartitions is TestNemesis with members that do not reach each other for a while, in
@@ -94,6 +96,11 @@ type networks struct {
 }
 
 func (n *networks) choose() {}
+
+// prepare gives a member a disk of its own.
+func (n *networks) prepare(disk string) error {
+	return mountSmall(disk, fmt.Sprint(diskBytes))
+}
 
 func (n *networks) host(number uint64) string { return fmt.Sprintf("10.77.%d.2", number) }
 

@@ -148,7 +148,7 @@ func (w *nemesisWorker) write(
 			}
 			return out
 		case nemesisUnknown:
-			if answer.code == string(fault.Internal) {
+			if answer.code == string(fault.Internal) && !w.load.damaged.Load() {
 				w.load.history.problem("%+v: %s", in, answer.text)
 			}
 			pending = true
@@ -183,7 +183,7 @@ func (w *nemesisWorker) read(host string, call nemesisCall, into any) (nemesisAn
 			w.load.history.problem("%s%s: %d %s", call.tool, call.path, answer.status, answer.text)
 		}
 	case nemesisUnknown:
-		if answer.code == string(fault.Internal) {
+		if answer.code == string(fault.Internal) && !w.load.damaged.Load() {
 			w.load.history.problem("%s%s: %s", call.tool, call.path, answer.text)
 		}
 	}
