@@ -19,6 +19,9 @@ type simRecords struct {
 	kept  [][]byte
 	// dead says that the disk has failed, torn that the last record is lost.
 	dead, torn bool
+	// wait lets a step of the simulation pass, while the server is at work. It reports false where
+	// the server crashes. It is nil where nothing may wait.
+	wait func(struct{}) bool
 }
 
 var _ replica.Records = (*simRecords)(nil)
@@ -29,7 +32,7 @@ func (r *simRecords) AppendReserved(payload []byte, c journal.Committed) (uint64
 		return 0, errSimDisk
 	}
 	pos := r.first + uint64(len(r.kept))
-	if r.torn = false; r.sim.fails() {
+	if r.torn = false; r.sim.fails() || r.slow() {
 		r.dead, r.torn = true, r.sim.pick(2) == 0
 	}
 	if !r.torn {
@@ -41,6 +44,20 @@ func (r *simRecords) AppendReserved(payload []byte, c journal.Committed) (uint64
 		c.Committed(pos, nil)
 	}
 	return pos, nil
+}
+
+// slow takes its time now and then. It reports whether the server has crashed meanwhile.
+func (r *simRecords) slow() bool {
+	if r.wait == nil || r.sim.calm || r.sim.pick(40) > 0 {
+		return false
+	}
+	r.sim.counts.slows++
+	for range 1 + r.sim.pick(30) {
+		if !r.wait(struct{}{}) {
+			return true
+		}
+	}
+	return false
 }
 
 // forget is a crash of a disk that has lied: it has reported records that were not durable.

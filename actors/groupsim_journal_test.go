@@ -32,7 +32,9 @@ type simJournal struct {
 	// over says that the engine was dropped, or closed.
 	over    bool
 	pulling bool
-	reads   []*simRead
+	// compacting says that raft's log is to forget something.
+	compacting bool
+	simReads
 }
 
 var _ journal.Journal = (*simJournal)(nil)
@@ -116,8 +118,11 @@ func (j *simJournal) Append(reign journal.Reign, e journal.Entry, c journal.Comm
 	return nil
 }
 
-// turn does all that is to be done now. It reports false AFTER a failure.
-func (j *simJournal) turn() bool {
+// turn does all that is to be done now.
+func (j *simJournal) turn() {
+	if j.compacting || j.node.NeedsCompact() {
+		j.compact()
+	}
 	queue := j.queue
 	j.queue = nil
 	for at, one := range queue {
@@ -135,7 +140,6 @@ func (j *simJournal) turn() bool {
 	if j.failed == nil {
 		j.answer()
 	}
-	return j.failed == nil
 }
 
 // step takes a message of another member.
@@ -218,7 +222,7 @@ func (m simMachine) Lead(reign journal.Reign) {
 
 // Yield implements replica.Machine.
 func (m simMachine) Yield() {
-	m.j.reign = 0
+	m.j.reign, m.j.leased = 0, 0
 	m.j.settle()
 	m.j.machine.Yield()
 }
@@ -270,14 +274,13 @@ func (j *simJournal) CutBefore(pos uint64) error {
 		j.entries.cut(uint64(s.pick(int(pos-j.entries.first) + 1)))
 		s.counts.cuts++
 	}
-	if s.pick(3) == 0 {
-		j.compact()
-	}
+	j.compacting = j.compacting || s.pick(3) == 0
 	return nil
 }
 
 // compact lets raft's log forget what the machine has.
 func (j *simJournal) compact() {
+	j.compacting = false
 	position := j.shown.Load()
 	if err := j.node.Compact(position, simState(position)); err != nil && j.failed == nil {
 		j.failed = err
@@ -324,50 +327,4 @@ func (j *simJournal) Close() error {
 		j.end(journal.ErrOutcomeUnknown)
 	}
 	return nil
-}
-
-// simRead waits until a member has all that anybody has shown when it began.
-type simRead struct {
-	token, least uint64
-	// index of raft and position of the journal are 0 until they are known.
-	index, position uint64
-}
-
-// read begins a read. It gets an answer unless messages are lost.
-func (j *simJournal) read() {
-	s := j.server.sim
-	s.tokens++
-	j.reads = append(j.reads, &simRead{token: s.tokens, least: s.shown})
-	j.node.AskRead(s.tokens)
-}
-
-// confirmed is the answer of the group.
-func (j *simJournal) confirmed(token, index uint64) {
-	for _, one := range j.reads {
-		if one.token == token {
-			one.index = index
-		}
-	}
-}
-
-// answer ends the reads whose entries the machine has, and looks at what they would see.
-func (j *simJournal) answer() {
-	applied, position := j.node.Applied()
-	j.reads = slices.DeleteFunc(j.reads, func(one *simRead) bool {
-		if one.index == 0 || one.index > applied {
-			return false
-		}
-		if one.position == 0 {
-			one.position = max(1, position)
-		}
-		shown := j.shown.Load()
-		if shown < one.position {
-			return false
-		}
-		if j.server.sim.counts.reads++; shown < one.least {
-			j.server.sim.found("member %d reads entry %d, and another has shown %d BEFORE", j.server.member,
-				shown, one.least)
-		}
-		return true
-	})
 }

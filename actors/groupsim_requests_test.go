@@ -52,7 +52,7 @@ func (s *groupSim) ask() {
 			}, agent))
 	case kind == 1:
 		reader := s.servers[s.pick(len(s.servers))]
-		if reader.life != nil && reader.frozen == 0 {
+		if !reader.away() {
 			reader.life.read()
 			reader.work()
 		}
@@ -229,9 +229,20 @@ func (s *groupSim) effects(o *simServer) []int {
 		}
 	}
 	for request := range s.of {
-		counts[request+1] = titles[fmt.Sprint("w/", request+1)]
+		name := fmt.Sprint("w/", request+1)
+		if counts[request+1] = titles[name]; counts[request+1] > 0 && request%2 == 1 {
+			s.checkContent(o, s.of[request].project, name)
+		}
 	}
 	return counts
+}
+
+// checkContent reads what a request has written.
+func (s *groupSim) checkContent(o *simServer, project id.ID, path string) {
+	content, shown, err := contentOf(o.e, viewOf(s.t, o.e, project), path)
+	if err != nil || !shown || "w/"+content != path {
+		s.found("member %d shows %q in %s: %v", o.member, content, path, err)
+	}
 }
 
 // checkEffects compares what a server shows with what was agreed on.
@@ -294,21 +305,22 @@ func (s *groupSim) checkAll() {
 			s.found("request %d was refused and took effect by entry %d", at+1, of.position)
 		}
 	}
-	again := s.servers[s.pick(len(s.servers))]
+	members := s.members()
+	again := members[s.pick(len(members))]
 	again.crash()
 	if again.start(); s.fault == "" {
 		s.compare()
 	}
 	if s.fault == "" {
-		s.checkFeeds()
+		s.checkFeeds(members)
 	}
 }
 
 // checkFeeds compares the feeds of all members.
-func (s *groupSim) checkFeeds() {
+func (s *groupSim) checkFeeds(members []*simServer) {
 	r := &reignTest{group: &group{t: s.t}}
 	var first []string
-	for _, o := range s.servers {
+	for _, o := range members {
 		var found []string
 		o.loud(func() { found = r.activities(o.orders) })
 		if first == nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"log"
 	"path/filepath"
 	"sync/atomic"
@@ -18,14 +19,12 @@ import (
 	"pws/journal/replica"
 )
 
-// simElectionTicks are those of all members.
-const simElectionTicks = 5
-
 // simServer is a member: an engine, and what it has on its disks.
 type simServer struct {
-	sim     *groupSim
-	member  uint64
-	dir     string
+	sim    *groupSim
+	member uint64
+	dir    string
+	// records are nil while the server has nothing.
 	records *simRecords
 	entries *simEntries
 	// life and e are nil while the server is down. orders gives orders to the engine.
@@ -36,8 +35,15 @@ type simServer struct {
 	frozen int
 	skew   int64
 	time   atomic.Pointer[reading]
+	// resume goes on with work that waits for the disk, and quit ends it; nil without such work.
+	resume func() (struct{}, bool)
+	quit   func()
+	// feed knows how much of the feed is durable.
+	feed simulation
 	// behind says that it lacks entries that another member has cut.
 	behind bool
+	// gone says that it was removed and has no need to come back.
+	gone bool
 }
 
 // quietSimRaft drops what raft says. It panics about what raft takes for a broken rule.
@@ -54,9 +60,12 @@ func (s *groupSim) newServer(voters []uint64) *simServer {
 	return o
 }
 
-// start opens what the disks have. Where that fails it may be tried again.
+// start opens what the disks have, unless the server is up. Where that fails it may be tried again.
 func (o *simServer) start() {
 	s := o.sim
+	if o.life != nil || o.gone || o.records == nil && !o.join() {
+		return
+	}
 	o.records.dead = false
 	found, err := replica.Open(o.records)
 	if errors.Is(err, errSimDisk) {
@@ -70,14 +79,14 @@ func (o *simServer) start() {
 			err = fmt.Errorf("raft begins AFTER %d, the entries end with %d", simPosition(base), j.agreed)
 		}
 	}
-	listen := simElectionTicks
+	listen := s.electionTicks()
 	if o.records.torn {
 		listen *= 4
 	}
 	if err == nil {
 		j.node, err = replica.NewNode(replica.Config{
 			Member: o.member, Log: found, Machine: simMachine{j}, Position: j.agreed,
-			ElectionTicks: simElectionTicks, HeartbeatTicks: 1, QueueBytesMax: 1 << 20,
+			ElectionTicks: s.electionTicks(), HeartbeatTicks: 1, QueueBytesMax: 1 << 20,
 			ListenTicks: listen, Confirmed: j.confirmed, Logger: quietSimRaft,
 		})
 	}
@@ -102,10 +111,18 @@ func (o *simServer) open(j *simJournal) error {
 		return err
 	}
 	// The goroutine of the feed may read the clock at any moment, and would change what it says.
+	err = e.feed.fill()
 	e.feed.filling.Lock()
 	o.setClock(e)
+	o.noteFeed()
 	o.e, o.life, o.orders = e, j, &node{group: &group{t: o.sim.t}, e: e}
-	return nil
+	return err
+}
+
+// noteFeed notes that all of the feed is durable.
+func (o *simServer) noteFeed() {
+	o.feed = simulation{t: o.sim.t, random: o.sim.random, config: Config{Dir: o.dir}}
+	o.feed.noteFeed()
 }
 
 // loud lets the feed go on while a function runs.
@@ -138,6 +155,9 @@ func (o *simServer) tickClock() {
 	}
 }
 
+// away reports whether the server neither hears nor sends anything now.
+func (o *simServer) away() bool { return o.life == nil || o.frozen > 0 || o.resume != nil }
+
 // live lets a step pass. A server whose disk fails goes down.
 func (o *simServer) live() {
 	s := o.sim
@@ -146,22 +166,19 @@ func (o *simServer) live() {
 		o.frozen--
 		return
 	}
-	if o.life == nil {
+	if o.life == nil || o.resume != nil && !o.goOn() {
 		return
 	}
-	ticks := s.pick(2)
-	switch {
-	case s.atOnce:
-		ticks = 1
-	case !s.calm && s.pick(200) == 0:
-		// The clock jumps.
-		ticks = 12
-	}
-	for range ticks {
-		o.life.node.Tick()
-	}
-	if !o.work() {
-		return
+	if o.resume == nil {
+		for range o.ticks() {
+			o.life.node.Tick()
+		}
+		if !o.work() {
+			return
+		}
+		if o.askLease(); o.life == nil {
+			return
+		}
 	}
 	waiting := len(o.life.waiting)
 	if !s.calm {
@@ -172,9 +189,42 @@ func (o *simServer) live() {
 	}
 }
 
-// work does what is to be done. It reports false where the server has crashed.
+// ticks are those of the clock in a step.
+func (o *simServer) ticks() int {
+	switch s := o.sim; {
+	case s.atOnce:
+		return 1
+	case s.leases:
+		return min(1, s.pick(8))
+	case !s.calm && s.pick(200) == 0:
+		// The clock jumps.
+		return 12
+	default:
+		return s.pick(2)
+	}
+}
+
+// work does what is to be done, unless the server is at work. It waits for a slow disk meanwhile.
+// It reports false where the server has crashed.
 func (o *simServer) work() bool {
-	if o.life.turn() {
+	if o.resume != nil {
+		return true
+	}
+	j := o.life
+	o.resume, o.quit = iter.Pull(func(wait func(struct{}) bool) {
+		o.records.wait = wait
+		j.turn()
+	})
+	return o.goOn()
+}
+
+// goOn lets the server work until its disk is slow. One whose disk has failed goes down.
+func (o *simServer) goOn() bool {
+	if _, waits := o.resume(); waits {
+		return true
+	}
+	o.resume, o.quit, o.records.wait = nil, nil, nil
+	if o.life.failed == nil {
 		return true
 	}
 	if !errors.Is(o.life.failed, errSimDisk) {
@@ -182,6 +232,14 @@ func (o *simServer) work() bool {
 	}
 	o.crash()
 	return false
+}
+
+// abort ends the work that waits for the disk.
+func (o *simServer) abort() {
+	if o.quit != nil {
+		o.quit()
+		o.resume, o.quit, o.records.wait = nil, nil, nil
+	}
 }
 
 // crash drops the engine. The next one finds what the disks have at this moment.
@@ -195,6 +253,7 @@ func (o *simServer) crash() {
 func (o *simServer) crashInto(dir string) {
 	s := o.sim
 	s.counts.crashes++
+	o.abort()
 	s.collect()
 	j := o.life
 	o.entries = j.entries.afterCrash(s.pick)
@@ -204,7 +263,8 @@ func (o *simServer) crashInto(dir string) {
 	j.end(errors.Join(journal.ErrLatched, errSimDisk))
 	o.e.config.SnapshotAtClose = false
 	o.drop()
-	o.dir = dir
+	o.dir, o.feed.config.Dir = dir, dir
+	o.feed.tearFeed()
 }
 
 // drop lets go of an engine that does nothing any more, for the test as for those who have given it
@@ -220,7 +280,7 @@ func (o *simServer) drop() {
 
 // restart closes the engine AFTER its orders were answered, and starts another one.
 func (o *simServer) restart() {
-	if o.life == nil || len(o.life.open) > 0 || o.frozen > 0 {
+	if o.away() || len(o.life.open) > 0 {
 		return
 	}
 	o.sim.collect()
@@ -244,7 +304,10 @@ func (o *simServer) save() {
 	if !s.calm && s.pick(4) == 0 {
 		left = s.pick(24)
 	}
-	o.e.saver.hook = func(string) error {
+	o.e.saver.hook = func(step string) error {
+		if step == "cut" {
+			o.noteFeed()
+		}
 		if left--; left != -1 {
 			return nil
 		}
@@ -279,8 +342,7 @@ func (o *simServer) heal() {
 	}
 	o.sim.counts.heals++
 	o.crash()
-	o.dir = crashCopy(o.sim.t, from.dir)
-	o.entries = from.life.entries.afterCrash(func(int) int { return 0 })
+	o.copyOf(from)
 	o.behind = false
 }
 
@@ -342,7 +404,7 @@ func (p *simPull) end() {
 	o := p.life.server
 	s := o.sim
 	other := s.servers[p.member-1]
-	if p.life.over || o.frozen > 0 || other.life == nil || other.frozen > 0 || s.isCut(other, o) ||
+	if p.life.over || o.away() || other.life == nil || other.frozen > 0 || s.isCut(other, o) ||
 		s.isCut(o, other) {
 		return
 	}

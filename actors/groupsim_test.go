@@ -15,7 +15,9 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"pws/identity"
+	"pws/internal/disk"
 	"pws/journal"
+	"pws/journal/replica"
 	"pws/work"
 )
 
@@ -34,6 +36,8 @@ type groupSim struct {
 	step    int
 	// calm is without faults; atOnce lets each order wait for its entry.
 	calm, atOnce bool
+	// leases has leaders trust in a lease, with clocks that do not jump.
+	leases bool
 	// fault is what was found first.
 	fault string
 
@@ -67,12 +71,13 @@ type simLetter struct {
 
 // simCounts are how often something has happened that the simulation is for.
 type simCounts struct {
-	crashes, saves, tornSaves, cuts, installs, pulls, heals, reads, transfers int
-	acknowledged, refused, unknown, repeats                                   int
+	crashes, slows, saves, tornSaves, cuts, installs, pulls, heals, reads, transfers, leased, added, removed int
+	acknowledged, refused, unknown, repeats                                                                  int
 }
 
 func (c *simCounts) add(other simCounts) {
 	c.crashes += other.crashes
+	c.slows += other.slows
 	c.saves += other.saves
 	c.tornSaves += other.tornSaves
 	c.cuts += other.cuts
@@ -81,6 +86,9 @@ func (c *simCounts) add(other simCounts) {
 	c.heals += other.heals
 	c.reads += other.reads
 	c.transfers += other.transfers
+	c.leased += other.leased
+	c.added += other.added
+	c.removed += other.removed
 	c.acknowledged += other.acknowledged
 	c.refused += other.refused
 	c.unknown += other.unknown
@@ -89,8 +97,8 @@ func (c *simCounts) add(other simCounts) {
 
 // least is the smallest of the counts.
 func (c *simCounts) least() int {
-	return min(c.crashes, c.saves, c.tornSaves, c.cuts, c.installs, c.pulls, c.heals, c.reads,
-		c.transfers, c.acknowledged, c.refused, c.unknown, c.repeats)
+	return min(c.crashes, c.slows, c.saves, c.tornSaves, c.cuts, c.installs, c.pulls, c.heals, c.reads,
+		c.transfers, c.leased, c.added, c.removed, c.acknowledged, c.refused, c.unknown, c.repeats)
 }
 
 // entropy is a source of random bytes, for raft and for engines.
@@ -117,6 +125,15 @@ func (s *groupSim) found(format string, args ...any) {
 
 func (s *groupSim) pick(n int) int { return s.random.IntN(n) }
 
+// electionTicks are those of all members. A lease that is shorter than the time in which another
+// can become the leader shows nothing.
+func (s *groupSim) electionTicks() int {
+	if s.leases {
+		return 20
+	}
+	return 5
+}
+
 func (s *groupSim) fails() bool { return !s.calm && s.pick(600) == 0 }
 
 // simulateGroup runs a group by a seed. It returns without a fault, or with the first one.
@@ -132,6 +149,7 @@ func simulateGroup(t *testing.T, seed uint64, change func(*groupSim)) *groupSim 
 	}
 	s.random = rand.New(rand.NewPCG(seed, 2))
 	s.commands.t, s.commands.random = t, s.random
+	s.leases = s.pick(4) == 0
 	change(s)
 	defer s.end()
 	s.prepare()
@@ -173,6 +191,7 @@ func (s *groupSim) prepare() {
 func (s *groupSim) end() {
 	for _, o := range s.servers {
 		if o.life != nil {
+			o.abort()
 			o.life.end(journal.ErrOutcomeUnknown)
 			o.drop()
 		}
@@ -185,6 +204,7 @@ func (s *groupSim) act() {
 	s.deliver()
 	for _, o := range s.servers {
 		o.live()
+		o.release()
 	}
 	if s.atOnce || s.fault != "" {
 		return
@@ -197,6 +217,7 @@ func (s *groupSim) act() {
 	}
 	s.collect()
 	s.look()
+	s.checkLeases()
 }
 
 // deliver brings the letters that are due, and the answers to pulls.
@@ -212,9 +233,10 @@ func (s *groupSim) deliver() {
 		from, to := s.servers[l.message.GetFrom()-1], s.servers[l.message.GetTo()-1]
 		switch {
 		case to.life == nil || s.isCut(from, to):
-		case to.frozen > 0:
-			s.letters = append(s.letters, simLetter{s.step + to.frozen, l.message})
+		case to.away():
+			s.letters = append(s.letters, simLetter{s.step + max(1, to.frozen), l.message})
 		default:
+			to.life.node.Announced(from.member, replica.FormatNewest)
 			to.life.step(l.message)
 			to.work()
 		}
@@ -256,8 +278,8 @@ func (s *groupSim) disturb(o *simServer) {
 	case kind < 35:
 		o.save()
 	case kind < 42:
-		if o.life != nil && o.frozen == 0 {
-			o.life.compact()
+		if !o.away() {
+			o.life.compacting = true
 			o.work()
 		}
 	case kind < 44:
@@ -266,7 +288,9 @@ func (s *groupSim) disturb(o *simServer) {
 		s.transfer(other)
 	case kind < 52:
 		s.compare()
-	case o.life == nil && kind < 110:
+	case kind < 58:
+		s.reform()
+	case o.life == nil && kind < 116:
 		o.heal()
 		o.start()
 	}
@@ -274,12 +298,15 @@ func (s *groupSim) disturb(o *simServer) {
 
 // transfer has the leader give its leadership to another member.
 func (s *groupSim) transfer(to *simServer) {
-	if o := s.leader(); o != nil && o.frozen == 0 {
+	if o := s.leader(); o != nil && !o.away() {
 		o.life.node.Transfer(to.member, func(err error) {
 			if err == nil {
 				s.counts.transfers++
 			}
 		})
+		if !o.life.node.Leases() {
+			o.life.leased = 0
+		}
 		o.work()
 	}
 }
@@ -346,25 +373,13 @@ func (s *groupSim) settle() {
 		for _, o := range s.servers {
 			o.frozen = 0
 			o.heal()
-			if o.life == nil {
-				o.start()
-			}
+			o.start()
 		}
 		s.act()
 	}
 	if s.fault == "" {
 		s.checkAll()
 	}
-}
-
-// agree reports whether all members have all.
-func (s *groupSim) agree() bool {
-	for _, o := range s.servers {
-		if o.life == nil || o.life.shown.Load() != uint64(len(s.truth)) {
-			return false
-		}
-	}
-	return s.leader() != nil
 }
 
 // standing says how all servers stand.
@@ -376,6 +391,15 @@ func (s *groupSim) standing() (text string) {
 		}
 	}
 	return text
+}
+
+// inMemory has a test keep its files in memory where the system offers that. What a disk loses is
+// simulated, and its syncs take most of the time.
+func inMemory(t *testing.T) {
+	const dir = "/dev/shm"
+	if free, _, err := disk.Free(dir); err == nil && free > 1<<28 {
+		t.Setenv("TMPDIR", dir)
+	}
 }
 
 // seedsOf are the seeds of a test: a new one and those behind it, or what the environment says.
@@ -394,10 +418,11 @@ func seedsOf(t *testing.T, count uint64) (first, end uint64) {
 
 // TestGroupSim runs groups of whole servers by seed. PWS_SEED repeats one, PWS_SEEDS says how many.
 func TestGroupSim(t *testing.T) {
-	count := uint64(40)
+	count := uint64(80)
 	if testing.Short() {
 		count = 4
 	}
+	inMemory(t)
 	first, end := seedsOf(t, count)
 	var sum simCounts
 	var reigns, entries int
@@ -419,6 +444,7 @@ func TestGroupSim(t *testing.T) {
 
 // TestGroupSimRepeats runs a seed twice.
 func TestGroupSimRepeats(t *testing.T) {
+	inMemory(t)
 	seed, _ := seedsOf(t, 1)
 	var traces [2]uint64
 	for at := range traces {
@@ -433,6 +459,7 @@ func TestGroupSimRepeats(t *testing.T) {
 
 // TestGroupSimFails shows what the simulation finds: groups in which a rule is missing fail.
 func TestGroupSimFails(t *testing.T) {
+	inMemory(t)
 	for what, change := range map[string]func(*groupSim){
 		"disks that report BEFORE a sync": func(s *groupSim) { s.lies = true },
 		"answers BEFORE agreement":        func(s *groupSim) { s.hasty = true },

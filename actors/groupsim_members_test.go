@@ -1,0 +1,127 @@
+package actors
+
+import (
+	"errors"
+	"fmt"
+
+	"pws/journal/replica"
+)
+
+// simServersMax bounds the servers of a simulation, those that were removed included.
+const simServersMax = 7
+
+// reform has the leader add a member, or remove one.
+func (s *groupSim) reform() {
+	o := s.leader()
+	if o == nil || o.away() {
+		return
+	}
+	members := o.life.node.Members()
+	change := replica.Change{Kind: replica.Remove}
+	if at := s.pick(len(members)); len(members) > 3 && s.pick(2) == 0 {
+		change.Number = members[at].Number
+	} else {
+		change.Kind, change.Number = replica.AddLearner, s.outsider(members)
+		change.Address = fmt.Sprint("member-", change.Number)
+	}
+	if change.Number == 0 {
+		return
+	}
+	o.life.node.Change(change, func(err error) {
+		switch {
+		case err != nil:
+		case change.Kind == replica.Remove:
+			s.counts.removed++
+		default:
+			s.counts.added++
+		}
+	})
+	o.work()
+}
+
+// outsider is a server that is no member and was none, 0 without one.
+func (s *groupSim) outsider(members []replica.Member) uint64 {
+	last := s.servers[len(s.servers)-1]
+	if last.records == nil || len(s.servers) == simServersMax {
+		for _, one := range members {
+			if one.Number == last.member {
+				return 0
+			}
+		}
+		if last.records == nil {
+			return last.member
+		}
+		return 0
+	}
+	o := &simServer{sim: s, member: last.member + 1}
+	s.servers = append(s.servers, o)
+	return o.member
+}
+
+// join gives a new server a descriptor and the data of another one. It reports false where that does
+// not work now.
+func (o *simServer) join() bool {
+	s := o.sim
+	from := s.servers[s.pick(len(s.servers))]
+	if from.away() {
+		return false
+	}
+	// What the descriptor describes is durable BEFORE the data is copied.
+	if from.life.settle(); from.life.failed != nil {
+		from.crash()
+		return false
+	}
+	position := from.life.node.Position()
+	descriptor, err := from.life.node.Descriptor(position, simState(position))
+	if err != nil {
+		s.found("member %d has no descriptor: %v", from.member, err)
+		return false
+	}
+	records := &simRecords{sim: s, first: 1}
+	if _, err := replica.Adopt(records, descriptor); err != nil {
+		if !errors.Is(err, errSimDisk) {
+			s.found("member %d does not join: %v", o.member, err)
+		}
+		return false
+	}
+	o.records = records
+	o.copyOf(from)
+	return true
+}
+
+// copyOf takes over the data of another server.
+func (o *simServer) copyOf(from *simServer) {
+	o.dir = crashCopy(o.sim.t, from.dir)
+	o.entries = from.life.entries.afterCrash(func(int) int { return 0 })
+	o.noteFeed()
+}
+
+// release ends a server that was removed, when the others do not need it any more.
+func (o *simServer) release() {
+	if !o.away() && o.life.node.Released() {
+		o.crash()
+		o.gone = true
+	}
+}
+
+// members are the servers that the leader takes for members, nil without a leader.
+func (s *groupSim) members() (all []*simServer) {
+	if leader := s.leader(); leader != nil {
+		for _, one := range leader.life.node.Members() {
+			all = append(all, s.servers[one.Number-1])
+		}
+	}
+	return all
+}
+
+// agree reports whether all members have all, and none of them waits for its vote.
+func (s *groupSim) agree() bool {
+	members := s.members()
+	for at, o := range members {
+		if o.life == nil || o.life.shown.Load() != uint64(len(s.truth)) ||
+			!s.leader().life.node.Members()[at].Voter {
+			return false
+		}
+	}
+	return len(members) > 0
+}
