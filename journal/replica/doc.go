@@ -84,9 +84,11 @@
 // # Order of effects
 //
 // Entries and the hard state of raft are durable BEFORE the messages that rest on them are sent,
-// and BEFORE anything is applied. How far the members agree is written along with the next entries
-// only: a member finds it again. A machine has made the state of another member durable BEFORE its
-// log follows it.
+// and BEFORE anything is applied. A leader sends its entries BEFORE they are durable on its own
+// disk: nothing rests on that, because it counts itself only AFTER they are. So an entry costs the
+// time of one write, which all members do at the same time. How far the members agree is written
+// along with the next entries only: a member finds it again. A machine has made the state of another
+// member durable BEFORE its log follows it.
 //
 // # Records
 //

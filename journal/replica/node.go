@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
@@ -291,6 +292,7 @@ func (n *Node) end(err error) {
 func (n *Node) work(send func(*raftpb.Message)) error {
 	for n.ready() {
 		ready := n.raw.Ready()
+		messages := n.sendEntries(&ready, send)
 		if err := n.persist(&ready); err != nil {
 			return err
 		}
@@ -308,7 +310,7 @@ func (n *Node) work(send func(*raftpb.Message)) error {
 				return fmt.Errorf("entry %d of raft: %w", e.GetIndex(), err)
 			}
 		}
-		for _, m := range ready.Messages {
+		for _, m := range messages {
 			n.send(m, send)
 		}
 		n.raw.Advance(ready)
@@ -331,6 +333,23 @@ func (n *Node) ready() bool {
 		n.summons = nil
 	}
 	return n.raw.HasReady()
+}
+
+// sendEntries sends the entries of a leader BEFORE they are durable here, so that all members write
+// them at the same time, and returns the other messages. Raft counts this member AFTER Advance. What
+// says that more is agreed on than the machine knows waits, and all of a term that is not durable.
+func (n *Node) sendEntries(ready *raft.Ready, send func(*raftpb.Message)) []*raftpb.Message {
+	status := n.raw.BasicStatus()
+	if status.RaftState != raft.StateLeader || n.log.hard.GetTerm() != status.GetTerm() {
+		return ready.Messages
+	}
+	return slices.DeleteFunc(ready.Messages, func(m *raftpb.Message) bool {
+		early := m.GetType() == raftpb.MsgApp && m.GetCommit() <= n.applied
+		if early {
+			n.send(m, send)
+		}
+		return early
+	})
 }
 
 // send sends a message, unless it is a descriptor that would be ignored, or asks for votes that
