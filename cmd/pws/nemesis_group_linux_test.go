@@ -32,6 +32,8 @@ type nemesisPlace interface {
 	choose()
 	// prepare prepares the folder that a member has its data directory in.
 	prepare(disk string) error
+	// release undoes it, AFTER the member has ended. It keeps the data where the test has failed.
+	release(disk string, failed bool)
 }
 
 // loopback is the machine itself. The members of a group have loopback addresses that no other
@@ -55,6 +57,8 @@ func (l *loopback) program(number uint64, args []string) child.Program {
 }
 
 func (l *loopback) prepare(string) error { return nil }
+
+func (l *loopback) release(string, bool) {}
 
 // The ports of all members, each at its own address.
 const (
@@ -140,13 +144,16 @@ func (g *nemesisGroup) begin() error {
 
 // newMember is a member that has no data.
 func (g *nemesisGroup) newMember(number uint64) (*nemesisMember, error) {
-	disk := g.path(fmt.Sprint("d", number))
+	disk := g.disk(number)
 	m := &nemesisMember{number: number, data: filepath.Join(disk, "data")}
 	if err := os.Mkdir(disk, 0o700); err != nil {
 		return nil, err
 	}
 	return m, g.place.prepare(disk)
 }
+
+// disk is the folder that a member has its data directory in.
+func (g *nemesisGroup) disk(number uint64) string { return g.path(fmt.Sprint("d", number)) }
 
 func (g *nemesisGroup) path(name string) string { return filepath.Join(g.dir, name) }
 
@@ -442,6 +449,9 @@ const nemesisLogTail = 12 << 10
 // end kills what still runs. It keeps the folder AFTER a failure.
 func (g *nemesisGroup) end() {
 	g.close()
+	for number := range g.newest {
+		g.place.release(g.disk(number+1), g.t.Failed())
+	}
 	if !g.t.Failed() || g.dir == "" {
 		_ = os.RemoveAll(g.dir)
 		return

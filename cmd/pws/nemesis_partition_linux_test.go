@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -100,6 +101,14 @@ func (n *networks) choose() {}
 // prepare gives a member a disk of its own.
 func (n *networks) prepare(disk string) error {
 	return mountSmall(disk, fmt.Sprint(diskBytes))
+}
+
+// release ends the disk, which would end with the process, too.
+func (n *networks) release(disk string, failed bool) {
+	if failed {
+		_ = os.CopyFS(disk+"-data", os.DirFS(filepath.Join(disk, "data")))
+	}
+	_ = unmountSmall(disk)
 }
 
 func (n *networks) host(number uint64) string { return fmt.Sprintf("10.77.%d.2", number) }
