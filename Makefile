@@ -31,11 +31,13 @@ RACED = $(filter-out $(PURE:%=pws/%) $(DRIVERS:%=pws/%),$(shell $(GO) list ./...
 NEED_NO_LOCK = $(shell git grep -l '^func Test.*NeedNoLock' -- $(PURE:%='%/*_test.go'))
 
 # CHECKS is how many random runs a model is compared in, RACED_SEEDS how many groups of servers are
-# simulated with the race detector, and SOAK_SEEDS how many a soak simulates without it. By default a
-# process with the race detector takes a second to end.
+# simulated with the race detector, and SOAK_SEEDS how many a soak simulates without it; SOAK_WHOLE_SEEDS
+# are those of groups with their engines. By default a process with the race detector takes a second to
+# end.
 CHECKS := 30
 RACED_SEEDS := 50
 SOAK_SEEDS := 1000000
+SOAK_WHOLE_SEEDS := 50000
 RACE_EXIT := GORACE=atexit_sleep_ms=10
 RACE = CGO_ENABLED=1 $(RACE_EXIT) RAPID_CHECKS=$(CHECKS) PWS_SEEDS=$(RACED_SEEDS) $(GO) test -race -vet=off
 
@@ -195,6 +197,7 @@ soak: export PWS_CUT_ALL := 1
 soak:
 	$(GO) test -vet=off -timeout 1h ./...
 	PWS_SEEDS=$(SOAK_SEEDS) $(GO) test -vet=off -timeout 6h -run 'TestSimulation$$' ./journal/replica
+	PWS_SEEDS=$(SOAK_WHOLE_SEEDS) $(GO) test -vet=off -timeout 6h -run 'TestGroupSim$$' ./actors
 	PWS_NEMESIS_TIME=30m $(GO) test -vet=off -timeout 2h -run 'TestNemesis' ./cmd/pws
 	PWS_CRASH_ROUNDS=50 $(RACE) -timeout 4h ./...
 

@@ -58,8 +58,8 @@ func (s *groupSim) outsider(members []replica.Member) uint64 {
 	return o.member
 }
 
-// join gives a new server a descriptor and the data of another one. It reports false where that does
-// not work now.
+// join gives a new server a descriptor and the data of another one. It reports false where that
+// does not work now.
 func (o *simServer) join() bool {
 	s := o.sim
 	from := s.servers[s.pick(len(s.servers))]

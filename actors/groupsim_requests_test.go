@@ -7,6 +7,7 @@ import (
 
 	"pws/api"
 	"pws/identity"
+	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -30,8 +31,7 @@ type simRequest struct {
 
 func newSimRequests() simRequests { return simRequests{appended: map[string]int{}} }
 
-// ask gives an order to a server, which leads mostly: a write that is looked for later, a repeat of
-// one, or any other. Or a server is read from.
+// ask gives some orders to a server, which leads mostly, or reads from one.
 func (s *groupSim) ask() {
 	o := s.leader()
 	if o == nil || s.pick(6) == 0 {
@@ -41,38 +41,64 @@ func (s *groupSim) ask() {
 		return
 	}
 	s.commands.e, s.commands.steps = o.e, s.step
-	switch kind := s.pick(12); {
-	case kind == 0:
-		agents := s.commands.agents
-		agent := agents[s.pick(len(agents))].session.AgentID
-		s.open = append(s.open, o.orders.giveIdentity(&identity.RequestChallenge{}, agent),
-			o.orders.giveIdentity(&identity.MarkInbox{
-				Caller:  identity.Caller{Agent: agent},
-				Through: identity.Place{Entry: o.life.shown.Load(), Nth: 1<<16 - 1},
-			}, agent))
-	case kind == 1:
+	if s.pick(12) == 0 {
 		reader := s.servers[s.pick(len(s.servers))]
 		if !reader.away() {
 			reader.life.read()
 			reader.work()
 		}
 		return
-	case kind < 6:
-		s.anything(o)
-	default:
-		s.write(o)
+	}
+	// They may come together into a batch.
+	for range 1 + s.pick(3) {
+		switch kind := s.pick(12); {
+		case kind == 0:
+			s.identify(o)
+		case kind < 6:
+			s.anything(o)
+		default:
+			s.write(o)
+		}
 	}
 	o.work()
+}
+
+// identify gives orders to identity.
+func (s *groupSim) identify(o *simServer) {
+	agents := s.commands.agents
+	one := agents[s.pick(len(agents))]
+	agent := one.session.AgentID
+	caller := identity.Caller{Agent: agent, Session: one.session.ID}
+	for _, command := range []identity.Command{
+		&identity.RequestChallenge{
+			AgentID: agent.Format(id.Agent), KeyID: one.keyID.Format(id.Key),
+		},
+		&identity.MarkInbox{Caller: caller, Through: identity.Place{
+			Entry: o.life.shown.Load(), Nth: 1<<16 - 1,
+		}},
+		&identity.SeeSession{Caller: caller},
+		&identity.Prune{},
+	} {
+		if s.pick(2) == 0 {
+			s.open = append(s.open, o.orders.giveIdentity(command, agent))
+		}
+	}
 }
 
 // project is a random one.
 func (s *groupSim) project() id.ID { return s.commands.projects[s.pick(len(s.commands.projects))] }
 
-// anything gives any command.
+// anything gives any command. A member that lags may not have all projects yet, which a command
+// names.
 func (s *groupSim) anything(o *simServer) {
+	for _, project := range s.commands.projects {
+		if viewOf(s.t, o.e, project) == nil {
+			return
+		}
+	}
 	project := s.project()
 	view := viewOf(s.t, o.e, project)
-	if view == nil || view.Removed() {
+	if view.Removed() {
 		return
 	}
 	order := api.Order{Project: project, Agent: view.Owner}
@@ -81,6 +107,8 @@ func (s *groupSim) anything(o *simServer) {
 		order.Command, order.Agent = s.commands.talkCommand(view)
 	case kind == 1:
 		order.Command, order.Agent = s.commands.spaceCommand(view)
+	case kind == 2 && s.pick(3) == 0:
+		order.Command, order.Agent = &work.ExpireClaims{}, id.ID{}
 	default:
 		order.Command = s.commands.command(view)
 	}
@@ -172,6 +200,8 @@ func (s *groupSim) collect() {
 func (s *groupSim) judge(a *attempt) {
 	reason := reasonOf(a.err)
 	switch {
+	case fault.CodeOf(a.err) == fault.Internal && !work.Stale(a.err):
+		s.found("an order is answered with %v", a.err)
 	case a.err == nil:
 		s.counts.acknowledged++
 	case reason == api.ReasonOutcomeUnknown || reason == reasonLogFailed:
@@ -306,6 +336,7 @@ func (s *groupSim) checkAll() {
 		}
 	}
 	members := s.members()
+	s.checkLogs(members)
 	again := members[s.pick(len(members))]
 	again.crash()
 	if again.start(); s.fault == "" {
@@ -313,6 +344,24 @@ func (s *groupSim) checkAll() {
 	}
 	if s.fault == "" {
 		s.checkFeeds(members)
+	}
+}
+
+// checkLogs compares the logs of all members with what was agreed on.
+func (s *groupSim) checkLogs(members []*simServer) {
+	for _, o := range members {
+		next := o.entries.first
+		err := o.entries.read(next, func(pos uint64, payload []byte) error {
+			if pos != next || string(payload) != string(s.truth[pos-1].payload) {
+				s.found("entry %d of member %d is another one", pos, o.member)
+			}
+			next++
+			return nil
+		})
+		if err != nil || next != uint64(len(s.truth))+1 {
+			s.found("the log of member %d ends in front of %d, not of %d: %v", o.member, next,
+				len(s.truth)+1, err)
+		}
 	}
 }
 

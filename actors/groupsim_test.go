@@ -14,7 +14,6 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 
-	"pws/identity"
 	"pws/internal/disk"
 	"pws/journal"
 	"pws/journal/replica"
@@ -36,6 +35,8 @@ type groupSim struct {
 	step    int
 	// calm is without faults; atOnce lets each order wait for its entry.
 	calm, atOnce bool
+	// peace is how seldom harm is done.
+	peace int
 	// leases has leaders trust in a lease, with clocks that do not jump.
 	leases bool
 	// fault is what was found first.
@@ -50,10 +51,11 @@ type groupSim struct {
 	// commands makes them.
 	commands simulation
 
-	// lies is with disks that report too early, hasty with journals that report BEFORE agreement.
-	lies, hasty bool
-	counts      simCounts
-	trace       uint64
+	// lies is with disks that report too early, hasty with journals that report BEFORE agreement,
+	// blind with reads that ask nobody.
+	lies, hasty, blind bool
+	counts             simCounts
+	trace              uint64
 }
 
 // simEntry is an entry that was agreed on, with the request that it fulfils, 0 for none that is
@@ -71,8 +73,9 @@ type simLetter struct {
 
 // simCounts are how often something has happened that the simulation is for.
 type simCounts struct {
-	crashes, slows, saves, tornSaves, cuts, installs, pulls, heals, reads, transfers, leased, added, removed int
-	acknowledged, refused, unknown, repeats                                                                  int
+	crashes, slows, saves, tornSaves, cuts, installs, pulls, heals int
+	reads, leased, transfers, added, removed                       int
+	acknowledged, refused, unknown, repeats                        int
 }
 
 func (c *simCounts) add(other simCounts) {
@@ -131,7 +134,7 @@ func (s *groupSim) electionTicks() int {
 	if s.leases {
 		return 20
 	}
-	return 5
+	return 8
 }
 
 func (s *groupSim) fails() bool { return !s.calm && s.pick(600) == 0 }
@@ -149,7 +152,7 @@ func simulateGroup(t *testing.T, seed uint64, change func(*groupSim)) *groupSim 
 	}
 	s.random = rand.New(rand.NewPCG(seed, 2))
 	s.commands.t, s.commands.random = t, s.random
-	s.leases = s.pick(4) == 0
+	s.leases, s.peace = s.pick(4) == 0, 1+s.pick(4)
 	change(s)
 	defer s.end()
 	s.prepare()
@@ -177,11 +180,12 @@ func (s *groupSim) prepare() {
 		return
 	}
 	e := s.leader().e
-	for n := range 3 {
-		agent := register(s.t, e, fmt.Sprint("agent-", n))
-		one := &simulated{session: &identity.Session{AgentID: agent}}
-		s.commands.agents = append(s.commands.agents, one)
-		project := createProject(s.t, e, agent, work.Public)
+	s.commands.e = e
+	for range 3 {
+		s.commands.register()
+	}
+	for _, one := range s.commands.agents {
+		project := createProject(s.t, e, one.session.AgentID, work.Public)
 		s.commands.projects = append(s.commands.projects, project)
 	}
 	s.atOnce = false
@@ -259,7 +263,7 @@ func (s *groupSim) isCut(from, to *simServer) bool {
 // disturb does harm to a server, or to its ways, or ends it.
 func (s *groupSim) disturb(o *simServer) {
 	other := s.servers[s.pick(len(s.servers))]
-	switch kind := s.pick(400); {
+	switch kind := s.pick(200 * s.peace); {
 	case kind < 5:
 		o.crash()
 	case kind < 8:
@@ -283,7 +287,7 @@ func (s *groupSim) disturb(o *simServer) {
 			o.work()
 		}
 	case kind < 44:
-		o.skew += int64(s.pick(20_000) - 10_000)
+		o.skew += int64(s.pick(leaseMillis/4) - 10_000)
 	case kind < 50:
 		s.transfer(other)
 	case kind < 52:
@@ -437,7 +441,7 @@ func TestGroupSim(t *testing.T) {
 		})
 	}
 	t.Logf("%d reigns, %d entries, %+v", reigns, entries, sum)
-	if !t.Failed() && end-first >= 20 && (sum.least() == 0 || reigns < 2*int(end-first)) {
+	if !t.Failed() && end-first >= 80 && (sum.least() == 0 || reigns < 2*int(end-first)) {
 		t.Error("the simulation does not reach what it is for")
 	}
 }
@@ -463,6 +467,7 @@ func TestGroupSimFails(t *testing.T) {
 	for what, change := range map[string]func(*groupSim){
 		"disks that report BEFORE a sync": func(s *groupSim) { s.lies = true },
 		"answers BEFORE agreement":        func(s *groupSim) { s.hasty = true },
+		"reads that ask nobody":           func(s *groupSim) { s.blind = true },
 	} {
 		t.Run(what, func(t *testing.T) {
 			for seed := range uint64(100) {
