@@ -151,7 +151,9 @@ func (j *simJournal) step(m *raftpb.Message) {
 			return
 		}
 		// What was pulled is durable BEFORE raft's log begins behind it.
-		j.settle()
+		if j.settle(); j.failed != nil {
+			return
+		}
 	}
 	j.node.Step(m)
 }
