@@ -45,6 +45,8 @@ var testGroup = [groupBytes]byte{1}
 
 // fixture has the networks of three members on ports of the system.
 type fixture struct {
+	// keys is the folder of MakeAuthority.
+	keys       string
 	t          *testing.T
 	members    []replica.Member
 	identities []*Identity
@@ -95,8 +97,8 @@ func TestOrders(t *testing.T) {
 
 func newFixture(t *testing.T, plain bool) *fixture {
 	t.Helper()
-	f := &fixture{t: t, notes: make(chan string, 10)}
 	dir := filepath.Join(t.TempDir(), "certificates")
+	f := &fixture{t: t, notes: make(chan string, 10), keys: dir}
 	if err := MakeAuthority(dir, []uint64{1, 2, 3}, nil, time.Now()); err != nil {
 		t.Fatal(err)
 	}

@@ -64,8 +64,9 @@ func (n *Network) sendCopy(conn net.Conn) error {
 }
 
 // writeCopy writes what a copy has behind the group. The descriptor comes first: what it describes
-// is in the files that are taken AFTER it.
+// is in the files that are taken AFTER it. What comes later stays until the receiver has got it.
 func (m *Membership) writeCopy(to io.Writer) error {
+	defer m.journal.Hold()()
 	descriptor, err := m.journal.Descriptor()
 	if err != nil {
 		return err
@@ -97,37 +98,18 @@ func Join(ctx context.Context, s Settings, source Source) error {
 	if err := datadir.MakeRoom(s.Data); err != nil {
 		return err
 	}
-	hello := greeting{kind: forCopy, member: s.Number, group: identity.joining()}
-	conn, err := connect(ctx, identity, source.Number, source.Address, hello)
+	copied, err := openCopy(ctx, identity, s.Number, source)
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	from := bufio.NewReaderSize(steadyConn{conn}, writeBytes)
-	own := note{number: s.Number}
-	var length [4]byte
-	if _, err := io.ReadFull(from, own.group[:]); err != nil {
-		return fmt.Errorf("member %d sends no copy: %w", source.Number, err)
-	}
-	if _, err := io.ReadFull(from, length[:]); err != nil {
-		return err
-	}
-	size := binary.LittleEndian.Uint32(length[:])
-	if size > descriptorBytesMax {
-		return fmt.Errorf("%w: a descriptor of %d bytes", errProtocol, size)
-	}
-	descriptor := make([]byte, size)
-	if _, err := io.ReadFull(from, descriptor); err != nil {
-		return err
-	}
+	defer copied.close()
 	partial := filepath.Clean(s.Data) + ".joining"
-	err = source.Receive(from, partial)
+	err = source.Receive(copied.files, partial)
 	if err == nil {
-		err = replica.Join(filepath.Join(partial, datadir.RaftName), descriptor)
+		err = replica.Join(filepath.Join(partial, datadir.RaftName), copied.descriptor)
 	}
 	if err == nil {
-		err = own.write(partial)
+		err = (&note{number: s.Number, group: copied.group}).write(partial)
 	}
 	if err == nil {
 		err = os.Rename(partial, s.Data)
@@ -136,4 +118,90 @@ func Join(ctx context.Context, s Settings, source Source) error {
 		return datadir.SyncDir(filepath.Dir(s.Data))
 	}
 	return errors.Join(err, os.RemoveAll(partial))
+}
+
+// Renew replaces the data of a member that lacks entries which the others do not have any more by a
+// copy of another member's. The member does not run. Where it fails, the member has what it had.
+// Data, Number, Keys and Plain of the settings are used. Errors: those of the keys and of the
+// network; a copy of another group, or of one that does not know this member.
+func Renew(ctx context.Context, s Settings, source Source) error {
+	own, err := readNote(s.Data)
+	if err == nil && own == nil {
+		err = fmt.Errorf("%s is not the data directory of a member", s.Data)
+	}
+	if err != nil {
+		return err
+	}
+	identity, err := s.identify()
+	if err != nil {
+		return err
+	}
+	copied, err := openCopy(ctx, identity, s.Number, source)
+	if err != nil {
+		return err
+	}
+	defer copied.close()
+	if copied.group != own.group {
+		return fmt.Errorf("member %d at %s is of another group", source.Number, source.Address)
+	}
+	partial, err := datadir.BeginRenewal(s.Data)
+	if err == nil {
+		err = source.Receive(copied.files, partial)
+	}
+	if err == nil {
+		err = replica.Renew(filepath.Join(partial, datadir.RaftName),
+			filepath.Join(s.Data, datadir.RaftName), s.Number, copied.descriptor)
+	}
+	if err == nil {
+		err = datadir.CommitRenewal(s.Data)
+	}
+	return errors.Join(err, datadir.FinishRenewal(s.Data))
+}
+
+// copying is the connection on which a copy comes.
+type copying struct {
+	group      [groupBytes]byte
+	descriptor []byte
+	// files are what Settings.Files of the source writes.
+	files io.Reader
+	close func()
+}
+
+// openCopy asks a member for a copy, and reads what comes BEFORE the files.
+func openCopy(
+	ctx context.Context, identity *Identity, number uint64, source Source,
+) (*copying, error) {
+	hello := greeting{kind: forCopy, member: number, group: identity.joining()}
+	conn, err := connect(ctx, identity, source.Number, source.Address, hello)
+	if err != nil {
+		return nil, err
+	}
+	unwatch := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	from := bufio.NewReaderSize(steadyConn{conn}, writeBytes)
+	c := &copying{files: from, close: func() {
+		unwatch()
+		_ = conn.Close()
+	}}
+	if err := c.readHead(from); err != nil {
+		c.close()
+		return nil, fmt.Errorf("member %d sends no copy: %w", source.Number, err)
+	}
+	return c, nil
+}
+
+func (c *copying) readHead(from io.Reader) error {
+	if _, err := io.ReadFull(from, c.group[:]); err != nil {
+		return err
+	}
+	var length [4]byte
+	if _, err := io.ReadFull(from, length[:]); err != nil {
+		return err
+	}
+	size := binary.LittleEndian.Uint32(length[:])
+	if size > descriptorBytesMax {
+		return fmt.Errorf("%w: a descriptor of %d bytes", errProtocol, size)
+	}
+	c.descriptor = make([]byte, size)
+	_, err := io.ReadFull(from, c.descriptor)
+	return err
 }

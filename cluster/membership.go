@@ -39,8 +39,13 @@ type Settings struct {
 	Noted func(note []byte)
 	// Removed is called when this member was removed from the group and is not needed any more.
 	Removed func()
+	// Cut is called when this member lacks entries that the leader, which it gets, does not have any
+	// more. Renew helps. It does not wait for anything.
+	Cut func(leader replica.Member)
 	// Now is the clock of the machine; time.Now if nil.
 	Now func() time.Time
+	// KeepBytes, unless 0, is how much of raft's log stays for members that lag; for tests.
+	KeepBytes int64
 	// LeaseFor, unless 0, is how long a leader trusts that no other leads; for tests. A wrong one lets
 	// members answer reads with what is old.
 	LeaseFor time.Duration
@@ -90,6 +95,9 @@ func Open(settings Settings) (*Membership, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := datadir.FinishRenewal(settings.Data); err != nil {
+		return nil, err
+	}
 	note, err := readNote(settings.Data)
 	switch {
 	case err != nil:
@@ -125,8 +133,8 @@ func (m *Membership) OpenJournal(o journal.Options) (journal.Journal, *journal.R
 	m.network.Enter(note.group)
 	opened, found, err := replica.OpenJournal(o, replica.Options{
 		Member: m.settings.Number, Dir: dir, Transport: m.network, Log: m.settings.Log,
-		OnMembers: m.network.SetMembers, OnRemoved: m.settings.Removed,
-		Version: m.settings.Version, LeaseFor: m.settings.LeaseFor,
+		OnMembers: m.network.SetMembers, OnRemoved: m.settings.Removed, OnCut: m.lacks,
+		Version: m.settings.Version, LeaseFor: m.settings.LeaseFor, KeepBytes: m.settings.KeepBytes,
 	})
 	if errors.Is(err, replica.ErrNoMember) {
 		err = fmt.Errorf("%s is empty, and this member has taken part in its group: its data "+
@@ -137,6 +145,15 @@ func (m *Membership) OpenJournal(o journal.Options) (journal.Journal, *journal.R
 	}
 	m.journal = opened
 	return opened, found, nil
+}
+
+// lacks says that this member lacks entries that the leader does not have any more.
+func (m *Membership) lacks(leader uint64) {
+	for _, one := range m.journal.Status().Members {
+		if one.Number == leader && m.settings.Cut != nil {
+			m.settings.Cut(one)
+		}
+	}
 }
 
 // begin makes raft's log of a member that begins, and then the note. Until the note is there the

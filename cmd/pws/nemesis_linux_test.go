@@ -242,6 +242,17 @@ func (n *disturbed) transfer() {
 	n.load.regain("another member leads", nemesisRegainMax)
 }
 
+// leads has a member lead.
+func (n *disturbed) leads(m *nemesisMember) {
+	n.t.Helper()
+	if n.leader() == m {
+		return
+	}
+	n.order(func(status *clusterStatus) bool { return status.Leader == m.number }, "transfer",
+		fmt.Sprint(m.number))
+	n.load.regain("another member leads", nemesisRegainMax)
+}
+
 // replace removes a member, perhaps the leader, and adds one with another number.
 func (n *disturbed) replace() {
 	n.replaceMember(n.members[n.random.IntN(len(n.members))])

@@ -325,7 +325,7 @@ func (l *nemesisLoad) everything(
 		path, _, _ = strings.Cut(path, "&cursor=")
 		all = append(all, path+" "+strings.Replace(string(answer.data), page.Next, "", 1))
 		if page.Next != "" {
-			paths = append(paths, below+"/changesets?limit=200&cursor="+url.QueryEscape(page.Next))
+			paths = append(paths, path+"&cursor="+url.QueryEscape(page.Next))
 		}
 	}
 	return all

@@ -120,13 +120,18 @@ func (c *ServeCommand) Run(out io.Writer) error {
 	if err := datadir.Tighten(c.Data); err != nil {
 		return err
 	}
-	failed := make(chan error, 2)
-	own := new(member)
-	own.of, err = c.openCluster(members, own, func() { failed <- errRemoved }, log)
-	if err != nil {
-		return err
+	for {
+		failed := make(chan error, 3)
+		own := new(member)
+		own.of, err = c.openCluster(members, own, failed, log)
+		if err != nil {
+			return err
+		}
+		err = c.run(out, log, fitted, serverConfig, limits, own, failed)
+		if cut := new(cutError); !errors.As(err, &cut) || !c.renew(cut, log) {
+			return err
+		}
 	}
-	return c.run(out, log, fitted, serverConfig, limits, own, failed)
 }
 
 // run serves with settings that were checked.

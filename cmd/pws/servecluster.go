@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os/signal"
 	"time"
 
 	"pws/actors"
@@ -24,6 +25,7 @@ type ClusterSettings struct {
 	ClusterPlain bool   `name:"cluster-plain" help:"No TLS between members; for loopback addresses."`
 
 	TestLease time.Duration `hidden:"" help:"For tests only: how long a leader trusts that no other leads."`
+	TestKeep  int64         `hidden:"" help:"For tests only: bytes of the group's log that stay in memory."`
 }
 
 // check returns the members, nil for a single server.
@@ -47,7 +49,7 @@ func (c *ClusterSettings) check() ([]replica.Member, error) {
 // openCluster takes this server's part in its group; nil for a single server. A data directory of a
 // member must not be served alone: what is written then is not in the group.
 func (c *ServeCommand) openCluster(
-	members []replica.Member, own *member, removed func(), log *slog.Logger,
+	members []replica.Member, own *member, failed chan<- error, log *slog.Logger,
 ) (*cluster.Membership, error) {
 	if members == nil {
 		number, err := cluster.NumberOf(c.Data)
@@ -63,11 +65,53 @@ func (c *ServeCommand) openCluster(
 	}
 	return cluster.Open(cluster.Settings{
 		Data: c.Data, Number: c.ClusterID, Members: members, Keys: c.ClusterKeys,
-		Plain: c.ClusterPlain, Log: log, Removed: removed,
+		Plain: c.ClusterPlain, Log: log, Removed: func() { failed <- errRemoved },
+		Cut:   func(leader replica.Member) { failed <- &cutError{leader} },
 		Files: func(to io.Writer) error { return actors.SendCopy(c.Data, to) },
-		Noted: own.noted, Version: version, LeaseFor: c.TestLease,
+		Noted: own.noted, Version: version, LeaseFor: c.TestLease, KeepBytes: c.TestKeep,
 		Now: func() time.Time { return time.Now().Add(c.TestSkew) },
 	})
+}
+
+// cutError ends a member that lacks entries which the leader does not have any more.
+type cutError struct{ leader replica.Member }
+
+// Error implements error.
+func (e *cutError) Error() string {
+	return fmt.Sprintf("this member lacks entries that member %d does not have any more",
+		e.leader.Number)
+}
+
+// renewAgain is the time BEFORE a member whose data could not be replaced tries that again.
+const renewAgain = 10 * time.Second
+
+// renew replaces the data of this member by a copy of that of the leader. It reports false if a
+// signal says to stop. Where it fails the member goes on with what it has, and will be here again.
+func (c *ServeCommand) renew(cut *cutError, log *slog.Logger) bool {
+	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
+	defer stop()
+	log.Warn("the data of this member is being replaced by a copy", "leader", cut.leader.Number)
+	err := cluster.Renew(ctx, cluster.Settings{
+		Data: c.Data, Number: c.ClusterID, Keys: c.ClusterKeys, Plain: c.ClusterPlain,
+	}, cluster.Source{
+		Address: cut.leader.Address, Number: cut.leader.Number,
+		Receive: func(from io.Reader, dir string) error {
+			_, err := actors.ReceiveCopy(from, dir)
+			return err
+		},
+	})
+	if err == nil {
+		log.Info("the data of this member was replaced")
+		return true
+	}
+	log.Error("the data of this member could not be replaced", "error", err)
+	timer := time.NewTimer(renewAgain)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
 }
 
 // errRemoved ends a server that was removed from its group.

@@ -114,17 +114,6 @@ func (u *upgrade) replaceProgram(m *nemesisMember, back bool) {
 	u.load.regain("the program of a member was replaced", nemesisRegainMax)
 }
 
-// leads has a member lead.
-func (u *upgrade) leads(m *nemesisMember) {
-	u.t.Helper()
-	if u.leader() == m {
-		return
-	}
-	u.order(func(status *clusterStatus) bool { return status.Leader == m.number }, "transfer",
-		fmt.Sprint(m.number))
-	u.load.regain("another member leads", nemesisRegainMax)
-}
-
 // format checks the format of all members.
 func (u *upgrade) format(want uint64) error {
 	status, err := u.status(u.members[0])

@@ -119,3 +119,100 @@ func TestMakeRoom(t *testing.T) {
 		t.Errorf("a folder with something in it: %v", err)
 	}
 }
+
+// renewalDir makes a data directory with old parts, and a renewal of new ones that was collected.
+func renewalDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := Prepare(dir); err != nil {
+		t.Fatal(err)
+	}
+	partial, err := BeginRenewal(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for place, text := range map[string]string{dir: "old", partial: "new"} {
+		for _, name := range append([]string{SearchName, UploadsName}, renewedNames...) {
+			if err := os.MkdirAll(filepath.Join(place, name), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(place, name, "file"), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return dir
+}
+
+// partsOf returns what the parts of a data directory have.
+func partsOf(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	parts := map[string]string{}
+	for _, name := range append([]string{SearchName, UploadsName}, renewedNames...) {
+		text, err := os.ReadFile(filepath.Join(dir, name, "file"))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+		parts[name] = string(text)
+	}
+	return parts
+}
+
+func TestRenewal(t *testing.T) {
+	renewed := map[string]string{
+		LogName: "new", SnapshotName: "new", BlobsName: "new", FeedName: "new", RaftName: "new",
+		UploadsName: "old", SearchName: "",
+	}
+	// A crash may come between any two of its steps.
+	for done := range len(renewedNames) + 1 {
+		dir := renewalDir(t)
+		if err := CommitRenewal(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := Check(dir); err == nil {
+			t.Error("a directory with an unfinished renewal is one as all others")
+		}
+		for at, name := range renewedNames[:done] {
+			to := filepath.Join(dir, name)
+			if err := os.RemoveAll(to); err != nil {
+				t.Fatal(err)
+			}
+			if at+1 < done {
+				if err := os.Rename(filepath.Join(dir, renewalName, name), to); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := FinishRenewal(dir); err != nil {
+			t.Fatal(err)
+		}
+		if parts := partsOf(t, dir); !reflect.DeepEqual(parts, renewed) {
+			t.Errorf("AFTER %d steps: %v", done, parts)
+		}
+		if err := Check(dir); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestRenewalThatIsNotComplete(t *testing.T) {
+	dir := renewalDir(t)
+	old := partsOf(t, dir)
+	if err := os.RemoveAll(filepath.Join(dir, renewalPartialName, RaftName)); err != nil {
+		t.Fatal(err)
+	}
+	if err := CommitRenewal(dir); err == nil {
+		t.Error("a renewal without a part was complete")
+	}
+	for range 2 {
+		if err := FinishRenewal(dir); err != nil {
+			t.Fatal(err)
+		}
+		if parts := partsOf(t, dir); !reflect.DeepEqual(parts, old) {
+			t.Errorf("%v", parts)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, renewalPartialName)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what is not complete stays: %v", err)
+	}
+}

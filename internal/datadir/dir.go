@@ -11,6 +11,7 @@
 //	search     the search index, by package index/search; it can be rebuilt
 //	member     which member of a group the directory belongs to; a single server has none
 //	raft       the log of a member, by package journal/replica
+//	renewal    what replaces the data of a member that was away for too long (FinishRenewal)
 //	admin.sock the socket of pws admin, while a server runs
 package datadir
 
@@ -69,6 +70,10 @@ func Check(dir string) error {
 	if err == nil && string(text) != formatText {
 		err = fmt.Errorf("%s contains %q, this program requires %q", name,
 			strings.TrimSpace(string(text)), strings.TrimSpace(formatText))
+	}
+	if err == nil && renews(dir) {
+		err = fmt.Errorf("the data in %s is being replaced by that of another member: start the server, "+
+			"which finishes that", dir)
 	}
 	return err
 }

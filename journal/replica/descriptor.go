@@ -237,7 +237,7 @@ func Adopt(records Records, descriptor []byte) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	return begin(records, base)
+	return begin(records, &raftpb.HardState{}, base)
 }
 
 // reportElections is how many times ElectionTicks may pass until a report is lost.

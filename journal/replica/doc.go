@@ -12,7 +12,8 @@
 // member, and raft's log is short: it has what is not durable in the other, and what members that
 // lag may ask for. Those that lag more pull entries from the other log of the leader
 // (Transport.Pull) until they have the position of its snapshot descriptor. Where that was cut,
-// too, somebody has to copy the data of another member.
+// too, the data of the member is replaced by a copy of that of another one (Options.OnCut, Renew):
+// it starts again as a new member does, but what it has voted still counts.
 //
 // # Reads
 //
@@ -87,8 +88,8 @@
 // and BEFORE anything is applied. A leader sends its entries BEFORE they are durable on its own
 // disk: nothing rests on that, because it counts itself only AFTER they are. So an entry costs the
 // time of one write, which all members do at the same time. How far the members agree is written
-// along with the next entries only: a member finds it again. A machine has made the state of another
-// member durable BEFORE its log follows it.
+// along with the next entries only: a member finds it again. A machine has made the state of
+// another member durable BEFORE its log follows it.
 //
 // # Records
 //

@@ -36,6 +36,42 @@ func Join(dir string, descriptor []byte) error {
 	})
 }
 
+// Renew makes the log of a member anew, in a directory that has none: for one that lacks entries
+// which nobody has any more. It goes on from a Descriptor of another member, which has to name it, with
+// entries as Join needs them. What it has voted in its old log, in another directory, still counts.
+// Errors: ErrDescriptor, ErrNewerFormat, ErrUnknownMember, and those of the old log.
+func Renew(dir, old string, member uint64, descriptor []byte) error {
+	base, _, err := decodeDescriptor(descriptor)
+	if err != nil {
+		return err
+	}
+	if !names(base, member) {
+		return fmt.Errorf("%w: %d, for the member that the data comes from", ErrUnknownMember, member)
+	}
+	before, err := readLog(old)
+	if err != nil {
+		return err
+	}
+	at := base.GetMetadata()
+	if term, err := before.Term(at.GetIndex()); err == nil && term == at.GetTerm() {
+		return fmt.Errorf("replica: %s lacks nothing up to entry %d of raft", old, at.GetIndex())
+	}
+	return makeLog(dir, func(records Records) error {
+		_, err := begin(records, before.hard, base)
+		return err
+	})
+}
+
+// readLog reads a log that nobody uses.
+func readLog(dir string) (*Log, error) {
+	records, _, err := wal.Open(wal.Options{Dir: dir, ReserveBytes: -1})
+	if err != nil {
+		return nil, err
+	}
+	l, err := Open(records)
+	return l, errors.Join(err, records.Close())
+}
+
 // makeLog makes a log in a directory that has none.
 func makeLog(dir string, fill func(Records) error) error {
 	records, _, err := wal.Open(wal.Options{Dir: dir, ReserveBytes: -1})

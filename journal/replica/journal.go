@@ -50,6 +50,10 @@ type Options struct {
 	// ElectionTicks. Until then it has to go on: others may need its vote to agree on the removal.
 	// It must not wait for anything; Close comes from elsewhere.
 	OnRemoved func()
+	// OnCut, unless nil, is called once, by the goroutine of the journal, when this member lacks
+	// entries that the leader, whose number it gets, does not have any more. Renew helps. It must not
+	// wait for anything.
+	OnCut func(leader uint64)
 	// Version of the program is in the Status.
 	Version string
 	Log     *slog.Logger
@@ -124,6 +128,7 @@ type Journal struct {
 	kill    context.CancelFunc
 	started atomic.Bool
 	rolled  atomic.Bool
+	hold    hold
 	// reign is that of this server, 0 while it does not lead. Until leased, since epoch, no other
 	// server leads.
 	reign  atomic.Uint64
@@ -137,9 +142,10 @@ type Journal struct {
 	pulling bool
 	reads   rounds
 	ticks   int
-	// members were given to OnMembers, released says that OnRemoved was called.
+	// members were given to OnMembers. OnRemoved was called if released is set, OnCut if cut is.
 	members  []Member
 	released bool
+	cut      bool
 
 	mu struct {
 		sync.Mutex
@@ -280,9 +286,10 @@ func (j *Journal) Read(from uint64, fn func(pos uint64, payload []byte) error) e
 	return wal.Read(j.dir, from, fn)
 }
 
-// CutBefore implements journal.Journal. AFTER Roll raft's log forgets the entries, too, also where
-// members lag.
+// CutBefore implements journal.Journal. Entries stay that Hold keeps. AFTER Roll raft's log forgets
+// the entries, too, also where members lag.
 func (j *Journal) CutBefore(pos uint64) error {
+	pos = j.hold.limit(pos, time.Now())
 	if err := j.entries.CutBefore(pos); err != nil || !j.rolled.Swap(false) || pos == 0 {
 		return err
 	}

@@ -56,7 +56,7 @@ var _ raft.Storage = (*Log)(nil)
 // members, which are the same for all, and a snapshot descriptor of what all of them begin with.
 func Bootstrap(records Records, voters []uint64, state []byte) (*Log, error) {
 	voters = slices.Sorted(slices.Values(voters))
-	return begin(records, &raftpb.Snapshot{
+	return begin(records, &raftpb.HardState{}, &raftpb.Snapshot{
 		Metadata: &raftpb.SnapshotMetadata{
 			Index: new(uint64(1)), Term: new(uint64(1)), ConfState: &raftpb.ConfState{Voters: voters},
 		},
@@ -64,12 +64,16 @@ func Bootstrap(records Records, voters []uint64, state []byte) (*Log, error) {
 	})
 }
 
-// begin makes empty records those of a member that has voted for nobody and goes on from a base.
-func begin(records Records, base *raftpb.Snapshot) (*Log, error) {
+// begin makes empty records those of a member that goes on from a base. Before is what it has voted
+// in earlier records; in a term that is newer than that it has voted for nobody.
+func begin(records Records, before *raftpb.HardState, base *raftpb.Snapshot) (*Log, error) {
 	l := &Log{records: records, hard: &raftpb.HardState{}}
+	at := base.GetMetadata()
 	hard := &raftpb.HardState{
-		Term: new(base.GetMetadata().GetTerm()), Vote: new(uint64(0)),
-		Commit: new(base.GetMetadata().GetIndex()),
+		Term: new(at.GetTerm()), Vote: new(uint64(0)), Commit: new(at.GetIndex()),
+	}
+	if before.GetTerm() >= at.GetTerm() {
+		hard.Term, hard.Vote = new(before.GetTerm()), new(before.GetVote())
 	}
 	return l, l.Append(hard, base, nil)
 }

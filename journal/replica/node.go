@@ -336,8 +336,9 @@ func (n *Node) ready() bool {
 }
 
 // sendEntries sends the entries of a leader BEFORE they are durable here, so that all members write
-// them at the same time, and returns the other messages. Raft counts this member AFTER Advance. What
-// says that more is agreed on than the machine knows waits, and all of a term that is not durable.
+// them at the same time, and returns the other messages. Raft counts this member AFTER Advance.
+// What says that more is agreed on than the machine knows waits, and all of a term that is not
+// durable.
 func (n *Node) sendEntries(ready *raft.Ready, send func(*raftpb.Message)) []*raftpb.Message {
 	status := n.raw.BasicStatus()
 	if status.RaftState != raft.StateLeader || n.log.hard.GetTerm() != status.GetTerm() {

@@ -226,6 +226,7 @@ func (j *Journal) noteAnnounced() {
 
 // pulled is what another member has returned.
 type pulled struct {
+	member  uint64
 	from    uint64
 	entries [][]byte
 	err     error
@@ -243,15 +244,19 @@ func (j *Journal) pull(member uint64) {
 		defer cancel()
 		entries, err := j.options.Transport.Pull(ctx, member, from)
 		// There is room for the one pull at a time.
-		j.pulled <- pulled{from, entries, err}
+		j.pulled <- pulled{member, from, entries, err}
 	}()
 }
 
 func (j *Journal) learn(p pulled) {
 	j.pulling = false
-	if p.err != nil {
-		j.options.Log.Warn("this member lacks entries and cannot get them from the leader; if this "+
-			"goes on, copy a backup of another member to it", "from", p.from, "error", p.err)
+	if p.err != nil && !j.cut {
+		j.options.Log.Warn("this member lacks entries and cannot get them from the leader", "from",
+			p.from, "error", p.err)
+	}
+	if errors.Is(p.err, journal.ErrOutOfRange) && !j.cut && j.options.OnCut != nil {
+		j.cut = true
+		j.options.OnCut(p.member)
 	}
 	for at, payload := range p.entries {
 		if err := j.node.Learn(p.from+uint64(at), payload); err != nil {

@@ -1,0 +1,62 @@
+package cluster
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pws/internal/datadir"
+	"pws/journal/replica"
+)
+
+// TestRenewRefuses asks for copies that are of no use. The data of the member stays as it was.
+func TestRenewRefuses(t *testing.T) {
+	f := newFixture(t, false)
+	f.networks[0].config.Copy = func(to io.Writer) error {
+		_, err := to.Write([]byte{4, 0, 0, 0, 'n', 'o', 'n', 'e', 'x'})
+		return err
+	}
+	f.networks[0].Serve(&inbox{})
+	source := Source{
+		Number: 1, Address: f.members[0].Address,
+		Receive: func(from io.Reader, dir string) error {
+			_, err := io.ReadAll(from)
+			return errors.Join(err, os.MkdirAll(filepath.Join(dir, datadir.LogName), 0o700))
+		},
+	}
+	settings := Settings{
+		Data: filepath.Join(t.TempDir(), "data"), Number: 2,
+		Keys: filepath.Join(f.keys, "member-2"),
+	}
+	if err := datadir.Prepare(settings.Data); err != nil {
+		t.Fatal(err)
+	}
+	refused := func(want string) {
+		t.Helper()
+		err := Renew(t.Context(), settings, source)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+		names, err := filepath.Glob(filepath.Join(settings.Data, "renewal*"))
+		if err != nil || len(names) > 0 {
+			t.Errorf("left behind: %v, %v", names, err)
+		}
+	}
+	refused("is not the data directory of a member")
+	own := &note{number: 2, group: testGroup}
+	own.group[0] ^= 1
+	if err := own.write(settings.Data); err != nil {
+		t.Fatal(err)
+	}
+	refused("is of another group")
+	own.group = testGroup
+	if err := own.write(settings.Data); err != nil {
+		t.Fatal(err)
+	}
+	refused(replica.ErrDescriptor.Error())
+	source.Receive = func(io.Reader, string) error { return errors.New("no room") }
+	refused("no room")
+}

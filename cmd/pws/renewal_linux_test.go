@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"os"
+	"testing"
+	"time"
+)
+
+// What others write while a member is away: more than a leader keeps of raft's log, in files of a
+// size whose contents are in the log.
+const (
+	awayBytes     = 8 << 20
+	awayFileBytes = 64 << 10
+)
+
+// TestAwayTooLong has a member be away until nobody has the entries any more that it lacks. It
+// replaces its data by a copy of that of the leader, by itself, and has everything in the end.
+func TestAwayTooLong(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs several servers")
+	}
+	seed := uint64(time.Now().UnixNano())
+	n := &disturbed{
+		nemesisGroup: openGroup(t, new(loopback), "--test-keep", "1048576",
+			"--snapshot-log-bytes", "1048576", "--snapshot-every", "1s"),
+		random: mathrand.New(mathrand.NewPCG(seed, seed)),
+	}
+	n.waitAgreed(false)
+	n.load = startLoad(t, n.nemesisGroup, seed)
+	m := n.anyFollower()
+	n.kill(m)
+	n.writeMuch(awayBytes)
+	n.cutLogs()
+	n.startAgain(m)
+	n.wait("the data of a member is replaced", func() error {
+		text, err := os.ReadFile(n.path(fmt.Sprint("log-", m.number)))
+		if err == nil && !bytes.Contains(text, []byte("the data of this member was replaced")) {
+			err = errors.New("its log does not say so")
+		}
+		return err
+	})
+	n.waitAgreed(false)
+	n.leads(m)
+	n.finish()
+}
+
+// writeMuch writes so much that no log is kept of it for long.
+func (n *disturbed) writeMuch(size int) {
+	n.t.Helper()
+	world, raw := n.load.world.Load(), make([]byte, awayFileBytes*3/4)
+	for at := range size / awayFileBytes {
+		_, _ = rand.Read(raw)
+		n.load.must(n.load.owner, nemesisCall{
+			method: "PUT", path: fmt.Sprintf("projects/%s/files/much-%d", world.project, at),
+			body: map[string]any{"content": base64.StdEncoding.EncodeToString(raw)},
+		}, nil)
+	}
+}
+
+// cutLogs waits until no member that runs has the first entries of its log any more.
+func (n *disturbed) cutLogs() {
+	n.t.Helper()
+	n.wait("the logs are cut", func() error {
+		for _, m := range n.members {
+			names, err := os.ReadDir(m.data + "/log")
+			if err != nil {
+				return err
+			}
+			for _, one := range names {
+				if m.process != nil && one.Name() == "00000000000000000001" {
+					return fmt.Errorf("member %d has its first entries", m.number)
+				}
+			}
+		}
+		return nil
+	})
+}
