@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
 	"os"
@@ -20,7 +19,8 @@ const (
 )
 
 // TestAwayTooLong has a member be away until nobody has the entries any more that it lacks. It
-// replaces its data by a copy of that of the leader, by itself, and has everything in the end.
+// replaces its data by a copy of that of the leader, by itself, also if it is killed meanwhile, and
+// has everything in the end.
 func TestAwayTooLong(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs several servers")
@@ -38,16 +38,25 @@ func TestAwayTooLong(t *testing.T) {
 	n.writeMuch(awayBytes)
 	n.cutLogs()
 	n.startAgain(m)
-	n.wait("the data of a member is replaced", func() error {
-		text, err := os.ReadFile(n.path(fmt.Sprint("log-", m.number)))
-		if err == nil && !bytes.Contains(text, []byte("the data of this member was replaced")) {
-			err = errors.New("its log does not say so")
-		}
-		return err
-	})
+	n.logs(m, "is being replaced by a copy")
+	n.kill(m)
+	n.startAgain(m)
+	n.logs(m, "the data of this member was replaced")
 	n.waitAgreed(false)
 	n.leads(m)
 	n.finish()
+}
+
+// logs waits until the log of a member has a text.
+func (n *disturbed) logs(m *nemesisMember, text string) {
+	n.t.Helper()
+	n.wait("the log of a member", func() error {
+		all, err := os.ReadFile(n.path(fmt.Sprint("log-", m.number)))
+		if err == nil && !bytes.Contains(all, []byte(text)) {
+			err = fmt.Errorf("it does not say %q", text)
+		}
+		return err
+	})
 }
 
 // writeMuch writes so much that no log is kept of it for long.

@@ -83,7 +83,7 @@ func (e *cutError) Error() string {
 }
 
 // renewAgain is the time BEFORE a member whose data could not be replaced tries that again.
-const renewAgain = 10 * time.Second
+const renewAgain = 3 * time.Second
 
 // renew replaces the data of this member by a copy of that of the leader. It reports false if a
 // signal says to stop. Where it fails the member goes on with what it has, and will be here again.

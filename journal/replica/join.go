@@ -37,9 +37,9 @@ func Join(dir string, descriptor []byte) error {
 }
 
 // Renew makes the log of a member anew, in a directory that has none: for one that lacks entries
-// which nobody has any more. It goes on from a Descriptor of another member, which has to name it, with
-// entries as Join needs them. What it has voted in its old log, in another directory, still counts.
-// Errors: ErrDescriptor, ErrNewerFormat, ErrUnknownMember, and those of the old log.
+// which nobody has any more. It goes on from a Descriptor of another member, which has to name it,
+// with entries as Join needs them. What it has voted in its old log, in another directory, still
+// counts. Errors: ErrDescriptor, ErrNewerFormat, ErrUnknownMember, and those of the old log.
 func Renew(dir, old string, member uint64, descriptor []byte) error {
 	base, _, err := decodeDescriptor(descriptor)
 	if err != nil {
