@@ -286,10 +286,12 @@ func (j *Journal) Read(from uint64, fn func(pos uint64, payload []byte) error) e
 	return wal.Read(j.dir, from, fn)
 }
 
-// CutBefore implements journal.Journal. Entries stay that Hold keeps. AFTER Roll raft's log forgets
-// the entries, too, also where members lag.
+// CutBefore implements journal.Journal. Entries stay that Hold keeps, unless Roll was called: what is
+// erased leaves the log. AFTER Roll raft's log forgets the entries, too, also where members lag.
 func (j *Journal) CutBefore(pos uint64) error {
-	pos = j.hold.limit(pos, time.Now())
+	if !j.rolled.Load() {
+		pos = j.hold.limit(pos, time.Now())
+	}
 	if err := j.entries.CutBefore(pos); err != nil || !j.rolled.Swap(false) || pos == 0 {
 		return err
 	}

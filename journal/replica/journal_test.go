@@ -493,7 +493,10 @@ func (r *resident) forgotten() uint64 {
 // TestLaggingMember lets a member be away for longer than raft's log of the others: it pulls the
 // entries. One that nobody has any more cannot come back, and answers nothing.
 func TestLaggingMember(t *testing.T) {
-	h := newHub(t, 3, func(o *Options) { o.KeepBytes = 64 })
+	cut := make(chan uint64, 3)
+	h := newHub(t, 3, func(o *Options) {
+		o.KeepBytes, o.OnCut = 64, func(leader uint64) { cut <- leader }
+	})
 	leader := h.leader()
 	away := h.members[leader.member%3]
 	away.stop()
@@ -508,6 +511,9 @@ func TestLaggingMember(t *testing.T) {
 	h.until("the member that is back", h.agree)
 	if err, stale := away.read(); err != nil || stale {
 		t.Errorf("a read: %v, %v", err, stale)
+	}
+	if len(cut) > 0 {
+		t.Error("a member lacks entries that others have")
 	}
 	away.stop()
 	for before := value; value < before+30; value++ {
@@ -526,6 +532,9 @@ func TestLaggingMember(t *testing.T) {
 	away.start()
 	if err, _ := away.read(); !errors.Is(err, journal.ErrNotLeading) || away.position() != before {
 		t.Errorf("a member that lacks entries answers: %v", err)
+	}
+	if from := <-cut; from == 0 || from == away.member {
+		t.Errorf("a member lacks entries that %d does not have", from)
 	}
 }
 
