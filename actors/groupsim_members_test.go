@@ -3,8 +3,12 @@ package actors
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"pws/journal/replica"
+	"pws/wal"
 )
 
 // simServersMax bounds the servers of a simulation, those that were removed included.
@@ -65,23 +69,31 @@ func (s *groupSim) outsider(members []replica.Member) uint64 {
 	return o.member
 }
 
+// describe is a descriptor of what a server has applied, nil where it cannot give one now. What it
+// describes is durable BEFORE the data is copied.
+func (o *simServer) describe() []byte {
+	if o.away() {
+		return nil
+	}
+	if o.life.settle(); o.life.failed != nil {
+		o.crash()
+		return nil
+	}
+	position := o.life.node.Position()
+	descriptor, err := o.life.node.Descriptor(position, simState(position))
+	if err != nil {
+		o.sim.found("member %d has no descriptor: %v", o.member, err)
+	}
+	return descriptor
+}
+
 // join gives a new server a descriptor and the data of another one. It reports false where that
 // does not work now.
 func (o *simServer) join() bool {
 	s := o.sim
 	from := s.servers[s.pick(len(s.servers))]
-	if from.away() {
-		return false
-	}
-	// What the descriptor describes is durable BEFORE the data is copied.
-	if from.life.settle(); from.life.failed != nil {
-		from.crash()
-		return false
-	}
-	position := from.life.node.Position()
-	descriptor, err := from.life.node.Descriptor(position, simState(position))
-	if err != nil {
-		s.found("member %d has no descriptor: %v", from.member, err)
+	descriptor := from.describe()
+	if descriptor == nil {
 		return false
 	}
 	records := &simRecords{sim: s, first: 1}
@@ -94,6 +106,68 @@ func (o *simServer) join() bool {
 	o.records = records
 	o.copyOf(from)
 	return true
+}
+
+// heal gives a server that lacks entries a descriptor and the data of another one. What it has voted
+// still counts.
+func (o *simServer) heal() {
+	s := o.sim
+	from := s.foremost()
+	if !o.behind || from == nil || from == o || from.life.shown.Load() <= o.entries.synced {
+		return
+	}
+	descriptor := from.describe()
+	if descriptor == nil {
+		return
+	}
+	o.crash()
+	old, made := filepath.Join(s.t.TempDir(), "raft"), filepath.Join(s.t.TempDir(), "raft")
+	o.records.writeTo(old)
+	err := replica.Renew(made, old, o.member, descriptor)
+	switch {
+	case err == nil:
+		o.records.readFrom(made)
+		o.copyOf(from)
+		s.counts.heals++
+		o.behind = false
+	case errors.Is(err, replica.ErrUnknownMember):
+	case strings.Contains(err.Error(), "lacks nothing"):
+		// Another leader had what it lacked.
+		o.behind = false
+	default:
+		s.found("member %d cannot be renewed: %v", o.member, err)
+	}
+}
+
+// writeTo makes a log of package wal of the records, and readFrom does the reverse.
+func (r *simRecords) writeTo(dir string) {
+	log, _, err := wal.Open(wal.Options{Dir: dir, ReserveBytes: -1})
+	if err != nil {
+		r.sim.t.Fatal(err)
+	}
+	for _, payload := range r.kept {
+		done := make(contentsDone, 1)
+		if _, err = log.AppendReserved(slices.Clone(payload), done); err == nil {
+			err = <-done
+		}
+		if err != nil {
+			r.sim.t.Fatal(err)
+		}
+	}
+	if err := log.Close(); err != nil {
+		r.sim.t.Fatal(err)
+	}
+}
+
+func (r *simRecords) readFrom(dir string) {
+	r.first, r.kept, r.torn = 1, nil, false
+	err := wal.Read(dir, 1, func(_ uint64, payload []byte) error {
+		r.kept = append(r.kept, slices.Clone(payload))
+		return nil
+	})
+	if err != nil {
+		r.sim.t.Fatal(err)
+	}
 }
 
 // copyOf takes over the data of another server.

@@ -334,18 +334,6 @@ func (o *simServer) save() {
 	}
 }
 
-// heal gives a server that lacks entries the data of another one, as an operator does.
-func (o *simServer) heal() {
-	from := o.sim.foremost()
-	if !o.behind || from == nil || from == o || from.life.shown.Load() <= o.entries.synced {
-		return
-	}
-	o.sim.counts.heals++
-	o.crash()
-	o.copyOf(from)
-	o.behind = false
-}
-
 // foremost is a server that is up and has shown most, nil without one.
 func (s *groupSim) foremost() (found *simServer) {
 	for _, o := range s.servers {
