@@ -108,8 +108,8 @@ func (o *simServer) join() bool {
 	return true
 }
 
-// heal gives a server that lacks entries a descriptor and the data of another one. What it has voted
-// still counts.
+// heal gives a server that lacks entries a descriptor and the data of another one. What it has
+// voted still counts.
 func (o *simServer) heal() {
 	s := o.sim
 	from := s.foremost()
