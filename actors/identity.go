@@ -252,7 +252,10 @@ func (a *identityActor) commit(
 	}
 	before := a.working
 	a.working = next
-	entry := journal.Entry{Payload: e.Encode(), Reserved: usesReserve(o.Command)}
+	entry := journal.Entry{
+		Payload: e.Encode(), Reserved: usesReserve(o.Command),
+		Format: datadir.FormatOf(outcome.Events),
+	}
 	// The order is not ours any more AFTER the log has it.
 	o.measure()
 	if err := a.engine.journal.Append(a.reign, entry, c); err != nil {

@@ -199,7 +199,9 @@ func (a *projectActor) commit(o *order, decision work.Decision, stamp work.Stamp
 	before := a.working
 	a.working = next
 	o.measure()
-	entry := journal.Entry{Payload: e.Encode(), Key: journal.Key(a.handle.id)}
+	entry := journal.Entry{
+		Payload: e.Encode(), Key: journal.Key(a.handle.id), Format: datadir.FormatOf(decision.Events),
+	}
 	if err := a.engine.journal.Append(a.reign, entry, c); err != nil {
 		a.working = before
 		a.engine.residents.note(a.handle, before)
@@ -400,6 +402,7 @@ func (c *commit) Committed(position uint64, err error) {
 const (
 	reasonReserve   = "DISK_RESERVE"
 	reasonLogFailed = "LOG_FAILED"
+	reasonUpgrade   = "UPGRADE_PENDING"
 )
 
 // storageFault is what a caller learns of a log that did not take an entry.
@@ -411,6 +414,10 @@ func storageFault(err error) error {
 	case errors.Is(err, journal.ErrNoSpace):
 		return fault.New(fault.StorageUnavailable, "The disk is nearly full; reads go on.").
 			With("reason", reasonReserve).With("retry_after_seconds", 30)
+	case errors.Is(err, journal.ErrNotUnderstood):
+		return fault.New(fault.StorageUnavailable, "Some servers still run an older program, which does "+
+			"not know this; it works when all are upgraded.").
+			With("reason", reasonUpgrade).With("retry_after_seconds", 30)
 	case errors.Is(err, journal.ErrTooLarge):
 		return fault.New(fault.BodyTooLarge, "The records of the request are too large together.").
 			With("limit_bytes", journal.EntryBytesMax)

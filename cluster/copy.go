@@ -122,8 +122,8 @@ func Join(ctx context.Context, s Settings, source Source) error {
 
 // Renew replaces the data of a member that lacks entries which the others do not have any more by a
 // copy of another member's. The member does not run. Where it fails, the member has what it had.
-// Data, Number, Keys and Plain of the settings are used. Errors: those of the keys and of the
-// network; a copy of another group, or of one that does not know this member.
+// Data, Number, Members, Keys and Plain of the settings are used. Errors: those of the keys and of
+// the network; a copy of another group, or of one that does not know this member.
 func Renew(ctx context.Context, s Settings, source Source) error {
 	own, err := readNote(s.Data)
 	if err == nil && own == nil {
@@ -136,6 +136,16 @@ func Renew(ctx context.Context, s Settings, source Source) error {
 	if err != nil {
 		return err
 	}
+	address, err := s.address()
+	if err != nil {
+		return err
+	}
+	// With the address, nobody else starts a server of this member meanwhile.
+	ln, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	defer ln.Close()
 	copied, err := openCopy(ctx, identity, s.Number, source)
 	if err != nil {
 		return err
@@ -144,13 +154,17 @@ func Renew(ctx context.Context, s Settings, source Source) error {
 	if copied.group != own.group {
 		return fmt.Errorf("member %d at %s is of another group", source.Number, source.Address)
 	}
+	raft := filepath.Join(s.Data, datadir.RaftName)
+	if err := replica.Renewable(raft, s.Number, copied.descriptor); err != nil {
+		return err
+	}
 	partial, err := datadir.BeginRenewal(s.Data)
 	if err == nil {
 		err = source.Receive(copied.files, partial)
 	}
 	if err == nil {
-		err = replica.Renew(filepath.Join(partial, datadir.RaftName),
-			filepath.Join(s.Data, datadir.RaftName), s.Number, copied.descriptor)
+		err = replica.Renew(filepath.Join(partial, datadir.RaftName), raft, s.Number,
+			copied.descriptor)
 	}
 	if err == nil {
 		err = datadir.CommitRenewal(s.Data)

@@ -12,7 +12,7 @@ import (
 func (m *Membership) watchFitness() {
 	ticker := time.NewTicker(clockEvery)
 	defer ticker.Stop()
-	eligible := true
+	eligible, asked := true, map[uint64]time.Time{}
 	for {
 		select {
 		case <-m.network.alive.Done():
@@ -34,7 +34,7 @@ func (m *Membership) watchFitness() {
 		case !eligible:
 			m.handOverSoon(0)
 		case m.Status().Full:
-			if to := m.roomy(); to != 0 {
+			if to := m.roomy(asked, time.Now()); to != 0 {
 				m.settings.Log.Warn("the disk is nearly full, and another member is asked to lead",
 					"member", to)
 				m.handOverSoon(to)
@@ -50,17 +50,25 @@ func (m *Membership) handOverSoon(to uint64) {
 	_ = m.handOver(ctx, to)
 }
 
+// roomyAgain is how long a member is not asked to lead again because of its disk. Free space goes
+// up and down, and a member may have other reasons not to lead.
+const roomyAgain = time.Minute
+
 // roomy is the voter, other than this one, that has the most entries of those who say that their
-// disks have room; 0 if there is none.
-func (m *Membership) roomy() (best uint64) {
+// disks have room and were not asked to lead lately; 0 if there is none. It notes whom it returns.
+func (m *Membership) roomy(asked map[uint64]time.Time, now time.Time) (best uint64) {
 	most := uint64(0)
 	for _, one := range m.Ask() {
 		if one.Err != nil || !one.Voter || one.Status.Full || one.Number == m.settings.Number {
+			continue
+		}
+		if at, was := asked[one.Number]; was && now.Sub(at) < roomyAgain {
 			continue
 		}
 		if best == 0 || one.Status.Position > most {
 			best, most = one.Number, one.Status.Position
 		}
 	}
+	asked[best] = now
 	return best
 }

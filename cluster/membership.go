@@ -95,19 +95,6 @@ func Open(settings Settings) (*Membership, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := datadir.FinishRenewal(settings.Data); err != nil {
-		return nil, err
-	}
-	note, err := readNote(settings.Data)
-	switch {
-	case err != nil:
-		return nil, err
-	case note != nil && note.number != settings.Number:
-		return nil, fmt.Errorf("%s belongs to member %d", settings.Data, note.number)
-	}
-	if err := datadir.AdoptSecret(settings.Data, identity.Secret); err != nil {
-		return nil, err
-	}
 	m := &Membership{settings: settings, identity: identity}
 	m.network, err = Listen(Config{
 		Member: settings.Number, Address: address, Identity: identity, Log: settings.Log,
@@ -116,7 +103,28 @@ func Open(settings Settings) (*Membership, error) {
 	if err != nil {
 		return nil, err
 	}
+	// No other server of this member runs, which would have the address.
+	if err := m.prepare(); err != nil {
+		return nil, errors.Join(err, m.network.Close())
+	}
 	return m, nil
+}
+
+// prepare finishes what an earlier run may have left, and checks that the data directory is that of
+// the member.
+func (m *Membership) prepare() error {
+	dir := m.settings.Data
+	if err := datadir.FinishRenewal(dir); err != nil {
+		return err
+	}
+	note, err := readNote(dir)
+	if err == nil && note != nil && note.number != m.settings.Number {
+		err = fmt.Errorf("%s belongs to member %d", dir, note.number)
+	}
+	if err != nil {
+		return err
+	}
+	return datadir.AdoptSecret(dir, m.identity.Secret)
 }
 
 // OpenJournal opens the journal of the member, as journal.OpenLocal does that of a single server.
@@ -147,13 +155,16 @@ func (m *Membership) OpenJournal(o journal.Options) (journal.Journal, *journal.R
 	return opened, found, nil
 }
 
-// lacks says that this member lacks entries that the leader does not have any more.
-func (m *Membership) lacks(leader uint64) {
+// lacks says that this member lacks entries that the leader does not have any more. It reports
+// whether somebody has learned of it.
+func (m *Membership) lacks(leader uint64) bool {
 	for _, one := range m.journal.Status().Members {
 		if one.Number == leader && m.settings.Cut != nil {
 			m.settings.Cut(one)
+			return true
 		}
 	}
+	return false
 }
 
 // begin makes raft's log of a member that begins, and then the note. Until the note is there the
@@ -324,6 +335,9 @@ func NumberOf(dir string) (uint64, error) {
 // Leave makes the data directory of a member, which does not run, that of a single server. The
 // member must not take part in the group again.
 func Leave(dir string) error {
+	if err := datadir.FinishRenewal(dir); err != nil {
+		return err
+	}
 	number, err := NumberOf(dir)
 	if err != nil {
 		return err

@@ -29,7 +29,9 @@ func TestRenewRefuses(t *testing.T) {
 	}
 	settings := Settings{
 		Data: filepath.Join(t.TempDir(), "data"), Number: 2,
-		Keys: filepath.Join(f.keys, "member-2"),
+		Keys: filepath.Join(f.keys, "member-2"), Members: []replica.Member{{
+			Number: 2, Address: "127.0.0.1:0",
+		}},
 	}
 	if err := datadir.Prepare(settings.Data); err != nil {
 		t.Fatal(err)
@@ -57,6 +59,4 @@ func TestRenewRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(replica.ErrDescriptor.Error())
-	source.Receive = func(io.Reader, string) error { return errors.New("no room") }
-	refused("no room")
 }

@@ -41,6 +41,9 @@ type Entry struct {
 	Key Key
 	// Reserved entries are small ones of high importance, which may use the reserve of disk space.
 	Reserved bool
+	// Format is that of a group's log whose members all understand the entry; 0 where all programs do.
+	// A single server understands what it appends.
+	Format uint64
 }
 
 // Journal is a log of entries that are durable when they are reported. All methods are safe for
@@ -54,8 +57,8 @@ type Journal interface {
 	Start(m Machine)
 	// Append queues an entry that rests on what was seen in a reign. c is called once if there is no
 	// error: with a position AFTER the entry is durable, or with an error that wraps ErrLatched or is
-	// ErrOutcomeUnknown. Errors: ErrNotLeading, ErrBusy, ErrNoSpace, ErrTooLarge, ErrClosed, and
-	// those that wrap ErrLatched; then the entry has no effect.
+	// ErrOutcomeUnknown. Errors: ErrNotLeading, ErrNotUnderstood, ErrBusy, ErrNoSpace, ErrTooLarge,
+	// ErrClosed, and those that wrap ErrLatched; then the entry has no effect.
 	Append(reign Reign, e Entry, c Committed) error
 	// BeginRead is called BEFORE views are loaded, EndRead with its result AFTER that, BEFORE
 	// anything is answered. Without errors the views were the newest ones at a moment in between.
@@ -117,6 +120,9 @@ const EntryBytesMax = wal.EntryBytesMax
 var (
 	// ErrNotLeading: the reign is over, or this server does not lead. The entry has no effect.
 	ErrNotLeading = errors.New("journal: this server does not lead")
+	// ErrNotUnderstood: some members of the group may not understand the entry, because they run an
+	// older program. It has no effect.
+	ErrNotUnderstood = errors.New("journal: members that run an older program do not understand it")
 	// ErrOutcomeUnknown: the reign ended before the entry was reported. It may take effect.
 	ErrOutcomeUnknown = errors.New("journal: the reign ended, and the outcome is unknown")
 

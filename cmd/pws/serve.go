@@ -120,7 +120,7 @@ func (c *ServeCommand) Run(out io.Writer) error {
 	if err := datadir.Tighten(c.Data); err != nil {
 		return err
 	}
-	for {
+	for again := renewAgain; ; again = min(2*again, renewAgainMax) {
 		failed := make(chan error, 3)
 		own := new(member)
 		own.of, err = c.openCluster(members, own, failed, log)
@@ -128,8 +128,12 @@ func (c *ServeCommand) Run(out io.Writer) error {
 			return err
 		}
 		err = c.run(out, log, fitted, serverConfig, limits, own, failed)
-		if cut := new(cutError); !errors.As(err, &cut) || !c.renew(cut, log) {
+		cut := onlyCut(err)
+		if cut == nil {
 			return err
+		}
+		if stopped := c.renew(members, cut, again, log); stopped {
+			return nil
 		}
 	}
 }
@@ -225,9 +229,18 @@ func (c *ServeCommand) serve(
 	own.handOver(c.logger())
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownMax)
 	defer cancel()
+	cut := onlyCut(cause)
 	cause = errors.Join(cause, server.Shutdown(ctx))
 	for range cap(ended) {
 		cause = errors.Join(cause, <-ended)
+	}
+	select {
+	case <-signals:
+		// A signal that came meanwhile says that the server does not start again.
+		if onlyCut(cause) == cut && cut != nil {
+			cause = nil
+		}
+	default:
 	}
 	return cause
 }

@@ -82,17 +82,38 @@ func (e *cutError) Error() string {
 		e.leader.Number)
 }
 
-// renewAgain is the time BEFORE a member whose data could not be replaced tries that again.
-const renewAgain = 3 * time.Second
+// onlyCut returns the cutError that an error consists of, nil where something else has failed, too.
+func onlyCut(err error) *cutError {
+	switch err := err.(type) {
+	case *cutError:
+		return err
+	case interface{ Unwrap() []error }:
+		if all := err.Unwrap(); len(all) == 1 {
+			return onlyCut(all[0])
+		}
+	}
+	return nil
+}
 
-// renew replaces the data of this member by a copy of that of the leader. It reports false if a
-// signal says to stop. Where it fails the member goes on with what it has, and will be here again.
-func (c *ServeCommand) renew(cut *cutError, log *slog.Logger) bool {
+// A member whose data could not be replaced waits BEFORE it tries that again, each time twice as
+// long.
+const (
+	renewAgain    = 3 * time.Second
+	renewAgainMax = 5 * time.Minute
+)
+
+// renew replaces the data of this member by a copy of that of the leader, or waits. It reports
+// whether a signal says to stop. Where it fails the member goes on with what it has, and will be
+// here again.
+func (c *ServeCommand) renew(
+	members []replica.Member, cut *cutError, again time.Duration, log *slog.Logger,
+) (stopped bool) {
 	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
 	defer stop()
 	log.Warn("the data of this member is being replaced by a copy", "leader", cut.leader.Number)
 	err := cluster.Renew(ctx, cluster.Settings{
-		Data: c.Data, Number: c.ClusterID, Keys: c.ClusterKeys, Plain: c.ClusterPlain,
+		Data: c.Data, Number: c.ClusterID, Members: members, Keys: c.ClusterKeys,
+		Plain: c.ClusterPlain,
 	}, cluster.Source{
 		Address: cut.leader.Address, Number: cut.leader.Number,
 		Receive: func(from io.Reader, dir string) error {
@@ -102,16 +123,16 @@ func (c *ServeCommand) renew(cut *cutError, log *slog.Logger) bool {
 	})
 	if err == nil {
 		log.Info("the data of this member was replaced")
-		return true
+		return ctx.Err() != nil
 	}
-	log.Error("the data of this member could not be replaced", "error", err)
-	timer := time.NewTimer(renewAgain)
+	log.Error("the data of this member could not be replaced", "error", err, "again", again)
+	timer := time.NewTimer(again)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	return ctx.Err() == nil
+	return ctx.Err() != nil
 }
 
 // errRemoved ends a server that was removed from its group.

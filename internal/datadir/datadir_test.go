@@ -216,3 +216,20 @@ func TestRenewalThatIsNotComplete(t *testing.T) {
 		t.Errorf("what is not complete stays: %v", err)
 	}
 }
+
+type newerEvent uint64
+
+func (e newerEvent) Format() uint64 { return uint64(e) }
+
+func TestFormatOf(t *testing.T) {
+	for _, one := range []struct {
+		events []any
+		want   uint64
+	}{
+		{nil, 0}, {[]any{"old", 1}, 0}, {[]any{newerEvent(3), "old", newerEvent(2)}, 3},
+	} {
+		if got := FormatOf(one.events); got != one.want {
+			t.Errorf("%v need %d, not %d", one.events, got, one.want)
+		}
+	}
+}

@@ -59,6 +59,8 @@ func FinishRenewal(dir string) error {
 		from, to := filepath.Join(dir, renewalName, name), filepath.Join(dir, name)
 		if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) {
 			continue
+		} else if err != nil {
+			return err
 		}
 		if err := os.RemoveAll(to); err != nil {
 			return err

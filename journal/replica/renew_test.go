@@ -87,6 +87,7 @@ func TestRenewRefuses(t *testing.T) {
 		{"a damaged descriptor", 3, damaged, ErrDescriptor},
 		{"one that does not name the member", 9, describedAt(t, 40, 4), ErrUnknownMember},
 		{"one of entries that the log has", 3, describedAt(t, 1, 1), nil},
+		{"one of less than the log has", 3, describedAt(t, 0, 1), nil},
 	} {
 		dir := filepath.Join(t.TempDir(), "raft")
 		err := Renew(dir, old, one.member, one.descriptor)

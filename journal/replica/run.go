@@ -141,9 +141,18 @@ func (j *Journal) take(m *raftpb.Message) {
 			}
 			return
 		}
+		if m.GetTerm() < j.node.log.hard.GetTerm() {
+			// A deposed leader may have less than this member.
+			return
+		}
 		if _, position := j.node.Applied(); s.position > position {
 			// Raft asks for it again until the entries are here.
 			j.pull(m.GetFrom())
+			return
+		}
+		// Raft's log goes on behind the descriptor, so the entries up to there have to be durable in the
+		// other one. This member may have pulled more than those.
+		if j.settle(); j.Healthy() != nil {
 			return
 		}
 	case raftpb.MsgApp, raftpb.MsgAppResp, raftpb.MsgVote, raftpb.MsgVoteResp, raftpb.MsgHeartbeat,
@@ -255,8 +264,7 @@ func (j *Journal) learn(p pulled) {
 			p.from, "error", p.err)
 	}
 	if errors.Is(p.err, journal.ErrOutOfRange) && !j.cut && j.options.OnCut != nil {
-		j.cut = true
-		j.options.OnCut(p.member)
+		j.cut = j.options.OnCut(p.member)
 	}
 	for at, payload := range p.entries {
 		if err := j.node.Learn(p.from+uint64(at), payload); err != nil {

@@ -1,0 +1,39 @@
+package replica
+
+import (
+	"errors"
+	"testing"
+
+	"pws/journal"
+)
+
+// TestAppendOfNewerFormat appends entries that members understand only AFTER all have announced so.
+func TestAppendOfNewerFormat(t *testing.T) {
+	h := newHub(t, 3, nil)
+	leader := h.leader()
+	value := uint64(0)
+	put := func(format uint64) error {
+		value++
+		return <-leader.putOf(value, format).done
+	}
+	if err := put(FormatFirst); err != nil {
+		t.Error(err)
+	}
+	if err := put(FormatAgreed); !errors.Is(err, journal.ErrNotUnderstood) {
+		t.Errorf("an entry that nobody understands: %v", err)
+	}
+	h.until("the newer format", func() bool {
+		for _, r := range h.members {
+			if r != leader {
+				leader.j.Load().Announced(r.member, FormatAgreed)
+			}
+		}
+		return leader.j.Load().Status().Format == FormatAgreed
+	})
+	if err := put(FormatAgreed); err != nil {
+		t.Error(err)
+	}
+	if err := put(FormatAgreed + 1); !errors.Is(err, journal.ErrNotUnderstood) {
+		t.Errorf("an entry of a format that does not exist: %v", err)
+	}
+}
