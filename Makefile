@@ -198,7 +198,8 @@ soak:
 	$(GO) test -vet=off -timeout 1h ./...
 	PWS_SEEDS=$(SOAK_SEEDS) $(GO) test -vet=off -timeout 6h -run 'TestSimulation$$' ./journal/replica
 	PWS_SEEDS=$(SOAK_WHOLE_SEEDS) $(GO) test -vet=off -timeout 6h -run 'TestGroupSim$$' ./actors
-	PWS_NEMESIS_TIME=30m $(GO) test -vet=off -timeout 2h -run 'TestNemesis' ./cmd/pws
+	PWS_UPGRADE_FROM=HEAD~1 $(GO) test -vet=off -timeout 20m -run 'TestRollingUpgrade' ./cmd/pws
+	PWS_NEMESIS_TIME=60m $(GO) test -vet=off -timeout 2h -run 'TestNemesis' ./cmd/pws
 	PWS_CRASH_ROUNDS=50 $(RACE) -timeout 4h ./...
 
 clean:

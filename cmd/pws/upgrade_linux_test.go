@@ -46,7 +46,7 @@ func TestRollingUpgrade(t *testing.T) {
 		u.mixed = replica.FormatFirst
 	}
 	u.waitAgreed(false)
-	u.hasFormat(u.mixed)
+	u.wait("the format of the older program", func() error { return u.format(u.mixed) })
 	u.load = startLoad(t, u.nemesisGroup, seed)
 	u.run()
 	if first {
