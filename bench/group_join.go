@@ -90,8 +90,13 @@ func (j *JoinResult) measure(
 	if err != nil {
 		return err
 	}
-	counted := &RestartResult{}
-	if err := m.checkLost(ctx, projects, j.Changesets/j.Projects, counted); err != nil {
+	// Nobody answers reads while another member begins to lead.
+	var counted *RestartResult
+	err = awaiting(ctx, "the new member cannot be read", func() error {
+		counted = &RestartResult{}
+		return m.checkLost(ctx, projects, j.Changesets/j.Projects, counted)
+	})
+	if err != nil {
 		return err
 	}
 	j.Checked, j.Lost = counted.Checked, counted.Lost

@@ -58,11 +58,15 @@ const attemptPause = 10 * time.Millisecond
 // startLoad has the writers of the configuration write.
 func (g *members) startLoad(ctx context.Context, config *GroupConfig) (*steadyLoad, error) {
 	n := config.Writers
-	leader, err := g.leader(ctx)
-	if err != nil {
-		return nil, err
-	}
-	projects, err := leader.createProjects(ctx, n)
+	var projects []string
+	// Another member may begin to lead meanwhile.
+	err := awaiting(ctx, "projects cannot be made", func() error {
+		leader, err := g.leader(ctx)
+		if err == nil {
+			projects, err = leader.createProjects(ctx, n)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -278,6 +282,15 @@ func (l *steadyLoad) count() (n int) {
 // many are there that no client has had acknowledged: a write that was repeated must be there once.
 // It is called AFTER end.
 func (l *steadyLoad) check(ctx context.Context, m *member) (lost, surplus int, err error) {
+	// Nobody answers reads while another member begins to lead.
+	err = awaiting(ctx, "the writes cannot be read", func() (err error) {
+		lost, surplus, err = l.checkOnce(ctx, m)
+		return err
+	})
+	return lost, surplus, err
+}
+
+func (l *steadyLoad) checkOnce(ctx context.Context, m *member) (lost, surplus int, err error) {
 	missing, more := make([]int, len(l.writers)), make([]int, len(l.writers))
 	err = m.server.each(ctx, len(l.writers), func(api *client.API, at int) error {
 		there, err := changesetsOf(api, l.writers[at].project)
