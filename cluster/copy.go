@@ -91,11 +91,11 @@ type Source struct {
 // member's. It makes nothing where it fails. Data, Number, Keys and Plain of the settings are used.
 // Errors: those of the keys and of the network; a directory that has something.
 func Join(ctx context.Context, s Settings, source Source) error {
-	identity, err := s.identify()
-	if err != nil {
+	if err := datadir.MakeRoom(s.Data); err != nil {
 		return err
 	}
-	if err := datadir.MakeRoom(s.Data); err != nil {
+	identity, err := s.identify()
+	if err != nil {
 		return err
 	}
 	copied, err := openCopy(ctx, identity, s.Number, source)
