@@ -69,6 +69,8 @@ func (m *Membership) roomy(asked map[uint64]time.Time, now time.Time) (best uint
 			best, most = one.Number, one.Status.Position
 		}
 	}
-	asked[best] = now
+	if best != 0 {
+		asked[best] = now
+	}
 	return best
 }

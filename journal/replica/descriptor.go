@@ -222,11 +222,8 @@ func decodeDescriptor(b []byte) (*raftpb.Snapshot, state, error) {
 		return nil, state{}, err
 	case err != nil || len(s.group.voters()) == 0:
 		return nil, state{}, ErrDescriptor
-	case s.format > FormatNewest:
-		return nil, state{}, fmt.Errorf("%w: %d, and this one understands %d", ErrNewerFormat,
-			s.format, FormatNewest)
 	}
-	return rec.base, s, nil
+	return rec.base, s, understood(s.format, FormatNewest)
 }
 
 // Adopt makes empty records those of a member that is added to a group: it goes on from a

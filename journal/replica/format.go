@@ -50,9 +50,13 @@ func (n *Node) stateOf(base *raftpb.Snapshot) (state, error) {
 
 // understands checks a format that others have agreed on.
 func (n *Node) understands(format uint64) error {
-	if format > n.config.Understands {
-		return fmt.Errorf("%w: %d, and this one understands %d", ErrNewerFormat, format,
-			n.config.Understands)
+	return understood(format, n.config.Understands)
+}
+
+// understood checks a format against the newest one that a program understands.
+func understood(format, newest uint64) error {
+	if format > newest {
+		return fmt.Errorf("%w: %d, and this one understands %d", ErrNewerFormat, format, newest)
 	}
 	return nil
 }
