@@ -26,6 +26,10 @@ RACED_SCRIPTS := backup|claim|claim_next|crash|event|eventstream|idempotency|sea
 # SCRIPTS are how many scripts run at one time: they wait for the program half of theirs.
 SCRIPTS := 4
 
+# PACKAGES are how many packages are tested at one time, one more than the processors of a small machine:
+# some tests wait for a clock.
+PACKAGES := 3
+
 # RACED are all others: a new package is among them until it is put elsewhere.
 RACED = $(filter-out $(PURE:%=pws/%) $(DRIVERS:%=pws/%),$(shell $(GO) list ./...))
 NEED_NO_LOCK = $(shell git grep -l '^func Test.*NeedNoLock' -- $(PURE:%='%/*_test.go'))
@@ -35,7 +39,7 @@ NEED_NO_LOCK = $(shell git grep -l '^func Test.*NeedNoLock' -- $(PURE:%='%/*_tes
 # are those of groups with their engines. By default a process with the race detector takes a second to
 # end.
 CHECKS := 30
-RACED_SEEDS := 50
+RACED_SEEDS := 15
 SOAK_SEEDS := 1000000
 SOAK_WHOLE_SEEDS := 50000
 RACE_EXIT := GORACE=atexit_sleep_ms=10
@@ -109,7 +113,7 @@ unit:
 # plain runs without the race detector what has nothing to find in it, or too little for what it costs.
 plain: raced-program
 	$(RACE_EXIT) PWS_RACED_PROGRAM='$(CURDIR)/$(RACED_PROGRAM)' PWS_RACED_SCRIPTS='$(RACED_SCRIPTS)' \
-		$(GO) test -vet=off -parallel $(SCRIPTS) -timeout 14m \
+		$(GO) test -vet=off -p $(PACKAGES) -parallel $(SCRIPTS) -timeout 14m \
 		$(filter-out ./test/web,$(DRIVERS:%=./%)) $(PURE:%=./%)
 	$(GO) test -vet=off -run 'TestSimulation$$' ./journal/replica
 	@echo 'SKIPPED: the web page was not tested in a browser; make test-web does that in three minutes.'
@@ -119,7 +123,7 @@ raced-program:
 
 # race runs everything else with it, and of what plain runs the tests in which readers meet.
 race:
-	$(RACE) -timeout 14m $(RACED)
+	$(RACE) -p $(PACKAGES) -timeout 14m $(RACED)
 	$(RACE) -run 'NeedNoLock$$' $(sort $(dir $(NEED_NO_LOCK:%=./%)))
 
 scripts:
@@ -199,7 +203,7 @@ soak:
 	PWS_SEEDS=$(SOAK_SEEDS) $(GO) test -vet=off -timeout 6h -run 'TestSimulation$$' ./journal/replica
 	PWS_SEEDS=$(SOAK_WHOLE_SEEDS) $(GO) test -vet=off -timeout 6h -run 'TestGroupSim$$' ./actors
 	PWS_UPGRADE_FROM=HEAD~1 $(GO) test -vet=off -timeout 20m -run 'TestRollingUpgrade' ./cmd/pws
-	PWS_NEMESIS_TIME=60m $(GO) test -vet=off -timeout 2h -run 'TestNemesis' ./cmd/pws
+	PWS_NEMESIS_TIME=60m $(GO) test -vet=off -parallel 1 -timeout 2h -run 'TestNemesis' ./cmd/pws
 	PWS_CRASH_ROUNDS=50 $(RACE) -timeout 4h ./...
 
 clean:

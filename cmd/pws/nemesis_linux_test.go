@@ -64,6 +64,7 @@ func TestNemesisControl(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs several servers")
 	}
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	n := &disturbed{
 		nemesisGroup: openGroup(t, new(loopback), "--test-lease", "1m"),
@@ -90,6 +91,7 @@ func runNemesis(t *testing.T, place nemesisPlace, faults []nemesisFault) {
 	if testing.Short() {
 		t.Skip("runs several servers")
 	}
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	if text := os.Getenv("PWS_SEED"); text != "" {
 		seed, _ = strconv.ParseUint(text, 10, 64)

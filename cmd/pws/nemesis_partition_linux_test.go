@@ -40,6 +40,7 @@ var nemesisPartitions = []nemesisFault{
 // it: each member has a network of its own, and the machine in between drops what it is told to.
 func TestNemesisPartitions(t *testing.T) {
 	if os.Getenv(nemesisInsideEnv) == "" {
+		t.Parallel()
 		runInside(t, "^TestNemesisPartitions$")
 		return
 	}

@@ -25,6 +25,7 @@ func TestAwayTooLong(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs several servers")
 	}
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	n := &disturbed{
 		nemesisGroup: openGroup(t, new(loopback), "--test-keep", "1048576",

@@ -29,6 +29,7 @@ func TestRollingUpgrade(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs several servers")
 	}
+	t.Parallel()
 	revision, first := os.Getenv(upgradeFromEnv), false
 	if revision == "" {
 		revision, first = revisionOfFirst, true
@@ -195,6 +196,7 @@ func buildRevision(t *testing.T, revision string) string {
 	run("git", "-C", strings.TrimSpace(string(top)), "archive", "-o", tree, revision)
 	run("tar", "-xf", tree)
 	program := filepath.Join(dir, "pws-older")
-	run("go", "build", "-o", program, "./cmd/pws")
+	// With -trimpath what was built in another folder before comes from the build cache.
+	run("go", "build", "-trimpath", "-o", program, "./cmd/pws")
 	return program
 }
