@@ -14,8 +14,7 @@ import (
 // simServersMax bounds the servers of a simulation, those that were removed included.
 const simServersMax = 7
 
-// reform has the leader add a member, or remove one. Three voters are left: the last of two could
-// need the vote of one that was removed and is gone.
+// reform has the leader add a member, or remove one. A voter is left.
 func (s *groupSim) reform() {
 	o := s.leader()
 	if o == nil || o.away() {
@@ -29,7 +28,7 @@ func (s *groupSim) reform() {
 			voters++
 		}
 	}
-	if at := s.pick(len(members)); s.pick(2) == 0 && (voters > 3 || !members[at].Voter) {
+	if at := s.pick(len(members)); s.pick(2) == 0 && (voters > 1 || !members[at].Voter) {
 		change.Number = members[at].Number
 	} else {
 		change.Kind, change.Number = replica.AddLearner, s.outsider(members)
@@ -179,10 +178,21 @@ func (o *simServer) copyOf(from *simServer) {
 
 // release ends a server that was removed, when the others do not need it any more.
 func (o *simServer) release() {
-	if !o.away() && o.life.node.Released() {
+	if !o.away() && o.life.node.Released() && o.parted() {
 		o.crash()
 		o.gone = true
 	}
+}
+
+// parted reports whether a server that was removed learns from others that they go on without it.
+func (o *simServer) parted() bool {
+	var answers []replica.Status
+	for _, each := range o.sim.servers {
+		if !each.away() && !o.sim.isCut(o, each) && !o.sim.isCut(each, o) {
+			answers = append(answers, each.life.node.Status())
+		}
+	}
+	return replica.Parted(o.life.node.Status(), answers)
 }
 
 // members are the servers that the leader takes for members, nil without a leader.

@@ -254,6 +254,12 @@ func TestStrangers(t *testing.T) {
 	good := hello(forMessages, 2, group)
 	frame := func(kind byte, body []byte) []byte { return appendFrame(nil, kind, body) }
 	as2, as2Other := f.identities[1].dialing(1), other.identities[1].dialing(1)
+	// Member 3 was removed, and may ask how the group stands.
+	f.networks[0].SetMembers(f.members[:2])
+	as3 := f.identities[2].dialing(1)
+	if s, err := f.networks[2].Status(t.Context(), 1); err != nil || s.Leader != 3 {
+		t.Errorf("the status for a member that was removed: %+v, %v", s, err)
+	}
 	for what, one := range map[string]struct {
 		by   *tls.Config
 		text []byte
@@ -272,6 +278,12 @@ func TestStrangers(t *testing.T) {
 		"large frame":        {as2, append(good, 0xff, 0xff, 0xff, 0xff, frameMessage)},
 		"call among messages": {as2, append(hello(forMessages, 2, group),
 			frame(framePull, []byte{1})...)},
+		"call of a stranger to pull": {as3, append(hello(forCall, 3, group),
+			frame(framePull, []byte{3})...)},
+		"order of a stranger": {as3, append(hello(forCall, 3, group),
+			frame(frameOrder, []byte(`{"kind":"transfer","number":3}`))...)},
+		"messages of a stranger": {as3, append(hello(forMessages, 3, group),
+			frame(frameMessage, encoded(t, message(3, 1, nil)))...)},
 		"message as a call": {as2, append(hello(forCall, 2, group), frame(frameMessage, nil)...)},
 	} {
 		var conn net.Conn

@@ -37,7 +37,8 @@ type Settings struct {
 	Files func(to io.Writer) error
 	// Noted takes a note of another member for the leader.
 	Noted func(note []byte)
-	// Removed is called when this member was removed from the group and is not needed any more.
+	// Removed is called when this member was removed from the group and most voters have applied
+	// that, so that they do not need it any more.
 	Removed func()
 	// Cut is called when this member lacks entries that the leader, which it gets, does not have any
 	// more. Renew helps. It does not wait for anything.
@@ -141,7 +142,7 @@ func (m *Membership) OpenJournal(o journal.Options) (journal.Journal, *journal.R
 	m.network.Enter(note.group)
 	opened, found, err := replica.OpenJournal(o, replica.Options{
 		Member: m.settings.Number, Dir: dir, Transport: m.network, Log: m.settings.Log,
-		OnMembers: m.network.SetMembers, OnRemoved: m.settings.Removed, OnCut: m.lacks,
+		OnMembers: m.network.SetMembers, OnRemoved: m.removed, OnCut: m.lacks,
 		Version: m.settings.Version, LeaseFor: m.settings.LeaseFor, KeepBytes: m.settings.KeepBytes,
 	})
 	if errors.Is(err, replica.ErrNoMember) {

@@ -370,7 +370,7 @@ func (n *Network) serve(raw net.Conn) error {
 	case forMessages:
 		return n.receive(conn, hello.member)
 	case forCall:
-		return n.answer(conn)
+		return n.answer(conn, n.peer(hello.member) == nil)
 	case forWeb:
 		return n.web.give(n.alive, conn)
 	case forCopy:
@@ -380,13 +380,18 @@ func (n *Network) serve(raw net.Conn) error {
 }
 
 // admits reports whether a member may open a connection. A member passes requests on to itself when
-// it has become the leader.
+// it has become the leader. One that is not known here, because it was removed, may ask for the
+// status.
 func (n *Network) admits(hello *greeting) bool {
-	if hello.kind == forCopy {
+	switch {
+	case hello.kind == forCopy:
 		return hello.group == n.config.Identity.joining()
+	case hello.group != n.group:
+		return false
+	case hello.member == n.config.Member:
+		return hello.kind == forWeb
 	}
-	return hello.group == n.group && n.peer(hello.member) != nil &&
-		(hello.member != n.config.Member || hello.kind == forWeb)
+	return n.peer(hello.member) != nil || hello.kind == forCall
 }
 
 // warnStranger logs a connection of somebody who has the keys of a member and is none: a member
@@ -451,14 +456,17 @@ func (n *Network) local() Local {
 	return n.mu.local
 }
 
-// answer answers one call.
-func (n *Network) answer(conn net.Conn) error {
+// answer answers one call. A stranger may only ask for the status.
+func (n *Network) answer(conn net.Conn, stranger bool) error {
 	if err := conn.SetDeadline(time.Now().Add(callTime)); err != nil {
 		return err
 	}
 	kind, body, err := readFrame(conn)
 	if err != nil {
 		return err
+	}
+	if stranger && kind != frameStatus {
+		return fmt.Errorf("%w: frame %d of a server that is no member", errProtocol, kind)
 	}
 	switch kind {
 	case framePull:
@@ -568,7 +576,10 @@ type webConn struct {
 func (c *webConn) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.ParseIP("100::1"), Port: 1} }
 
 // Close implements net.Conn.
-func (c *webConn) Close() error {
-	c.once.Do(func() { close(c.ended) })
-	return c.Conn.Close()
+func (c *webConn) Close() (err error) {
+	c.once.Do(func() {
+		err = c.Conn.Close()
+		close(c.ended)
+	})
+	return err
 }

@@ -270,16 +270,7 @@ func (n *disturbed) replaceMember(old *nemesisMember) {
 	old.leaves = true
 	n.order(func(status *clusterStatus) bool { return !has(status, old.number) },
 		"remove", fmt.Sprint(old.number))
-	if old.process != nil {
-		select {
-		case <-old.process.Done():
-		case <-time.After(patience):
-			n.t.Fatalf("member %d was removed and does not end", old.number)
-		}
-	}
-	_ = old.log.Close()
-	n.members = slices.DeleteFunc(n.members, func(m *nemesisMember) bool { return m == old })
-	n.publish()
+	n.parts(old)
 	n.load.regain("a member was removed", nemesisRegainMax)
 	n.newest++
 	if place, ok := n.place.(*networks); ok {

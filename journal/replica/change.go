@@ -50,7 +50,8 @@ func (n *Node) Members() []Member { return n.group.members }
 // answers others that do not know of the removal: they may need its vote to agree on it.
 func (n *Node) Removed() bool { return n.group.hadRemoved(n.config.Member) }
 
-// Released reports whether this member was removed and others have not needed it for a while.
+// Released reports whether this member was removed and others have not asked it for anything for a
+// while. Those who are down may still need it; Parted says whether any can.
 func (n *Node) Released() bool {
 	return n.Removed() && n.parting >= partElections*n.config.ElectionTicks
 }

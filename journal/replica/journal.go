@@ -47,7 +47,7 @@ type Options struct {
 	OnMembers func([]Member)
 	// OnRemoved, unless nil, is called once, by the goroutine of the journal, AFTER this member was
 	// removed, also BEFORE this start, and others have not asked it for anything for three times
-	// ElectionTicks. Until then it has to go on: others may need its vote to agree on the removal.
+	// ElectionTicks. It has to go on until Parted: others may need its vote to agree on the removal.
 	// It must not wait for anything; Close comes from elsewhere.
 	OnRemoved func()
 	// OnCut, unless nil, is called once, by the goroutine of the journal, when this member lacks

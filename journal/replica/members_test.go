@@ -169,3 +169,31 @@ func TestDescriptorFormats(t *testing.T) {
 		t.Errorf("a descriptor of a later program: %v", err)
 	}
 }
+
+// TestParted asks whether a removed member may end, by what the voters have answered.
+func TestParted(t *testing.T) {
+	own := Status{Member: 4, Removed: true, Applied: 10, Members: []Member{
+		{1, "a:1", true}, {2, "b:1", true}, {3, "c:1", true}, {5, "d:1", false},
+	}}
+	at := func(member, applied uint64) Status { return Status{Member: member, Applied: applied} }
+	for what, one := range map[string]struct {
+		answers []Status
+		want    bool
+	}{
+		"nobody answers":          {nil, false},
+		"one voter of three":      {[]Status{at(1, 10)}, false},
+		"one voter, asked twice":  {[]Status{at(1, 10), at(1, 10)}, false},
+		"one is behind":           {[]Status{at(1, 10), at(2, 9)}, false},
+		"two voters of three":     {[]Status{at(1, 10), at(3, 11)}, true},
+		"one voter and a learner": {[]Status{at(1, 10), at(5, 10)}, false},
+		"those it does not know":  {[]Status{at(6, 10), at(7, 10)}, false},
+	} {
+		if got := Parted(own, one.answers); got != one.want {
+			t.Errorf("%s: %v, want %v", what, got, one.want)
+		}
+	}
+	own.Removed = false
+	if Parted(own, []Status{at(1, 10), at(2, 10)}) {
+		t.Error("one that was not removed parts")
+	}
+}

@@ -128,6 +128,18 @@ func (s *simulation) change(o *server, c Change) {
 	})
 }
 
+// parted reports whether a server that was removed learns from others that they go on without it.
+func (s *simulation) parted(o *server) bool {
+	var answers []Status
+	for _, each := range s.servers {
+		cut := s.cut[[2]uint64{o.member, each.member}] || s.cut[[2]uint64{each.member, o.member}]
+		if each.node != nil && !each.away() && !cut {
+			answers = append(answers, each.node.Status())
+		}
+	}
+	return Parted(o.node.Status(), answers)
+}
+
 // checkGroups checks that all who have applied the same have the same members.
 func (s *simulation) checkGroups() {
 	for _, o := range s.servers {

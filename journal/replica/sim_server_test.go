@@ -154,6 +154,13 @@ func (w *write) Committed(pos uint64, err error) {
 	s.acknowledged = append(s.acknowledged, w.value)
 }
 
+// begin starts a server that is down, unless it is gone.
+func (o *server) begin() {
+	if o.node == nil && !o.gone {
+		o.start()
+	}
+}
+
 // start opens what the disk has. Where that fails it may be tried again.
 func (o *server) start() {
 	if o.records == nil && !o.join() {

@@ -258,9 +258,7 @@ func (s *simulation) disturb(o *server) {
 	case kind < 4:
 		o.stop()
 	case kind < 24:
-		if o.node == nil && !o.gone {
-			o.start()
-		}
+		o.begin()
 	case kind < 27:
 		o.frozen = 1 + s.pick(40)
 	case kind < 32:
@@ -282,7 +280,7 @@ func (s *simulation) disturb(o *server) {
 	case kind < 95:
 		s.transfer()
 	case kind < 135:
-		if o.node != nil && !o.away() && o.node.Released() {
+		if o.node != nil && !o.away() && o.node.Released() && s.parted(o) {
 			o.gone = true
 			s.released++
 			o.stop()
@@ -296,18 +294,14 @@ func (s *simulation) settle() {
 	clear(s.cut)
 	for _, o := range s.servers {
 		o.frozen = 0
-		if o.node == nil {
-			o.start()
-		} else {
+		if o.begin(); o.node != nil {
 			o.node.SetEligible(true)
 		}
 	}
 	before := len(s.acknowledged)
 	for range 2000 {
 		for _, o := range s.servers {
-			if o.node == nil {
-				o.start()
-			}
+			o.begin()
 		}
 		s.act()
 		if len(s.acknowledged) > before+5 && s.agree() {

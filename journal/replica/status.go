@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"slices"
+
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/tracker"
 )
@@ -37,6 +39,27 @@ type Status struct {
 	// it was heard within the last ElectionTicks.
 	Matches map[uint64]uint64 `json:"matches,omitempty"`
 	Heard   map[uint64]bool   `json:"heard,omitempty"`
+}
+
+// Parted reports whether a group goes on without a member that was removed, by the member's own
+// status and those that others have answered. Most voters must have applied the removal. Until then
+// the group may need the member's vote: a voter that has not applied the removal counts the member
+// among the voters.
+func Parted(own Status, answers []Status) bool {
+	voters, apart := 0, 0
+	for _, m := range own.Members {
+		if !m.Voter {
+			continue
+		}
+		voters++
+		// The member itself is sent nothing AFTER its removal.
+		if slices.ContainsFunc(answers, func(s Status) bool {
+			return s.Member == m.Number && s.Applied >= own.Applied
+		}) {
+			apart++
+		}
+	}
+	return own.Removed && apart > voters/2
 }
 
 // Status returns what is known now.

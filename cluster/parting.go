@@ -1,0 +1,42 @@
+package cluster
+
+import (
+	"time"
+
+	"pws/journal/replica"
+)
+
+// partEvery is how often a member that was removed asks whether the others go on without it.
+const partEvery = time.Second
+
+// removed is called once this member was removed and others have not needed it for a while.
+func (m *Membership) removed() { m.network.running.Go(m.part) }
+
+// part waits until most voters have applied the removal of this member, and says so. One that is
+// down, or does not reach this member, may need its vote later to agree on the removal.
+func (m *Membership) part() {
+	ticker := time.NewTicker(partEvery)
+	defer ticker.Stop()
+	for waits := false; !m.parted(); waits = true {
+		if !waits {
+			m.settings.Log.Warn("this member was removed, and goes on until most others have applied that")
+		}
+		select {
+		case <-m.network.alive.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+	m.settings.Removed()
+}
+
+// parted asks the others whether they go on without this member.
+func (m *Membership) parted() bool {
+	var answers []replica.Status
+	for _, one := range m.Ask() {
+		if one.Err == nil {
+			answers = append(answers, one.Status)
+		}
+	}
+	return replica.Parted(m.Status(), answers)
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestRemovedMemberIsNeeded removes one of three members while another one does not run. The
+// removed one goes on until the other has applied that, and ends by itself.
+func TestRemovedMemberIsNeeded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs several servers")
+	}
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	n := &disturbed{
+		nemesisGroup: openGroup(t, new(loopback)), random: rand.New(rand.NewPCG(seed, seed)),
+	}
+	n.waitAgreed(false)
+	n.load = startLoad(t, n.nemesisGroup, seed)
+	removed := n.anyFollower()
+	removed.leaves = true
+	var halted *nemesisMember
+	n.wait("the removal", func() error {
+		leader := n.leader()
+		if leader == removed {
+			n.leads(n.anyFollower())
+			leader = n.leader()
+		}
+		halted = n.members[slices.IndexFunc(n.members, func(m *nemesisMember) bool {
+			return m != leader && m != removed
+		})]
+		// The leader takes it for present a second longer.
+		n.halt(halted)
+		_, err := n.pws("cluster", "remove", "--data", leader.data, fmt.Sprint(removed.number))
+		if err != nil {
+			n.proceed(halted)
+		}
+		return err
+	})
+	n.logs(removed, "goes on until most others have applied that")
+	select {
+	case <-removed.process.Done():
+		t.Error("the removed member has ended while another may need it")
+	default:
+	}
+	n.proceed(halted)
+	n.parts(removed)
+	n.load.regain("a member was removed", nemesisRegainMax)
+	n.finish()
+}
+
+// parts waits until a member that was removed ends, unless it is down, and forgets it.
+func (n *disturbed) parts(m *nemesisMember) {
+	n.t.Helper()
+	if m.process != nil {
+		select {
+		case <-m.process.Done():
+		case <-time.After(patience):
+			n.t.Fatalf("member %d was removed and does not end", m.number)
+		}
+	}
+	_ = m.log.Close()
+	n.members = slices.DeleteFunc(n.members, func(one *nemesisMember) bool { return one == m })
+	n.publish()
+}
