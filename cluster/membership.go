@@ -159,13 +159,12 @@ func (m *Membership) OpenJournal(o journal.Options) (journal.Journal, *journal.R
 // lacks says that this member lacks entries that the leader does not have any more. It reports
 // whether somebody has learned of it.
 func (m *Membership) lacks(leader uint64) bool {
-	for _, one := range m.journal.Status().Members {
-		if one.Number == leader && m.settings.Cut != nil {
-			m.settings.Cut(one)
-			return true
-		}
+	p := m.network.peer(leader)
+	if p == nil || m.settings.Cut == nil {
+		return false
 	}
-	return false
+	m.settings.Cut(replica.Member{Number: leader, Address: p.address})
+	return true
 }
 
 // begin makes raft's log of a member that begins, and then the note. Until the note is there the
@@ -222,6 +221,7 @@ func groupOf(
 func (m *Membership) Serve() {
 	m.network.Serve(m.journal)
 	m.network.running.Go(m.watchFitness)
+	m.network.running.Go(m.watchLeader)
 }
 
 // Close ends all connections. The journal is closed BEFORE.

@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -89,6 +90,13 @@ type Network struct {
 	kill    context.CancelFunc
 	running sync.WaitGroup
 
+	// others are those to whom there are peers. Guests are members that this one has not learned of by
+	// the log yet.
+	others struct {
+		sync.Mutex
+		members, guests []replica.Member
+	}
+
 	mu struct {
 		sync.Mutex
 		// local is nil until Serve.
@@ -122,11 +130,31 @@ func Listen(config Config) (*Network, error) {
 	return n, nil
 }
 
-// SetMembers says who the members are from now on. It does not wait. It is called by one goroutine
-// at a time, AFTER Listen and BEFORE Close.
+// SetMembers says who the members are from now on. It does not wait. It is called AFTER Listen and
+// BEFORE Close.
 func (n *Network) SetMembers(members []replica.Member) {
+	n.others.Lock()
+	defer n.others.Unlock()
+	n.others.members = members
+	n.setPeers()
+}
+
+// SetGuests says, as SetMembers does, who is taken for a member besides the members: those that
+// others have named, where this member has not learned of them by the log yet.
+func (n *Network) SetGuests(guests []replica.Member) {
+	n.others.Lock()
+	defer n.others.Unlock()
+	n.others.guests = guests
+	n.setPeers()
+}
+
+// setPeers makes peers of those that are known, and ends others.
+func (n *Network) setPeers() {
 	before, now := *n.peers.Load(), map[uint64]*peer{}
-	for _, m := range members {
+	for _, m := range slices.Concat(n.others.members, n.others.guests) {
+		if now[m.Number] != nil {
+			continue
+		}
 		if known := before[m.Number]; known != nil && known.address == m.Address {
 			now[m.Number] = known
 			continue
@@ -503,83 +531,5 @@ func (n *Network) answer(conn net.Conn, stranger bool) error {
 		kind, body = frameRefusal, []byte(err.Error())
 	}
 	_, err = conn.Write(appendFrame(nil, kind, body))
-	return err
-}
-
-// webListener gives connections of HTTP, which members have passed on, to a server.
-type webListener struct {
-	address net.Addr
-	conns   chan net.Conn
-	closed  chan struct{}
-	once    sync.Once
-}
-
-// Web is a listener for the requests that other members pass on.
-func (n *Network) Web() net.Listener { return n.web }
-
-// DialWeb opens a connection for requests that another member answers.
-func (n *Network) DialWeb(ctx context.Context, member uint64) (net.Conn, error) {
-	return n.dial(ctx, member, forWeb)
-}
-
-// give waits until a connection is served and closed.
-func (l *webListener) give(ctx context.Context, conn net.Conn) error {
-	if err := conn.SetDeadline(time.Time{}); err != nil {
-		return err
-	}
-	ended := make(chan struct{})
-	one := &webConn{Conn: conn, ended: ended}
-	select {
-	case l.conns <- one:
-	case <-l.closed:
-		return io.EOF
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	select {
-	case <-ended:
-	case <-ctx.Done():
-	}
-	return nil
-}
-
-// Accept implements net.Listener.
-func (l *webListener) Accept() (net.Conn, error) {
-	select {
-	case conn := <-l.conns:
-		return conn, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-// Close implements net.Listener.
-func (l *webListener) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return nil
-}
-
-// Addr implements net.Listener.
-func (l *webListener) Addr() net.Addr { return l.address }
-
-// Passed is where connections of members seem to come from: addresses that are routed nowhere, so
-// that nobody else has them.
-const Passed = "100::/64"
-
-type webConn struct {
-	net.Conn
-	ended chan struct{}
-	once  sync.Once
-}
-
-// RemoteAddr implements net.Conn.
-func (c *webConn) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.ParseIP("100::1"), Port: 1} }
-
-// Close implements net.Conn.
-func (c *webConn) Close() (err error) {
-	c.once.Do(func() {
-		err = c.Conn.Close()
-		close(c.ended)
-	})
 	return err
 }

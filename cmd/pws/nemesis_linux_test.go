@@ -260,18 +260,23 @@ func (n *disturbed) replace() {
 	n.replaceMember(n.members[n.random.IntN(len(n.members))])
 }
 
+// has reports whether a member is in the group.
+func (s *clusterStatus) has(number uint64) bool {
+	return slices.ContainsFunc(s.Members, func(one clusterMember) bool { return one.Number == number })
+}
+
 // replaceMember is replace for one member, which may be down.
 func (n *disturbed) replaceMember(old *nemesisMember) {
-	has := func(status *clusterStatus, number uint64) bool {
-		return slices.ContainsFunc(status.Members, func(one clusterMember) bool {
-			return one.Number == number
-		})
-	}
 	old.leaves = true
-	n.order(func(status *clusterStatus) bool { return !has(status, old.number) },
+	n.order(func(status *clusterStatus) bool { return !status.has(old.number) },
 		"remove", fmt.Sprint(old.number))
 	n.parts(old)
 	n.load.regain("a member was removed", nemesisRegainMax)
+	n.add()
+}
+
+// add adds a member, which begins with a copy of another's data.
+func (n *disturbed) add() *nemesisMember {
 	n.newest++
 	if place, ok := n.place.(*networks); ok {
 		if err := place.add(n.newest); err != nil {
@@ -286,15 +291,16 @@ func (n *disturbed) replaceMember(old *nemesisMember) {
 	if _, err := n.pws("cluster", "key", "--dir", n.path("keys"), number); err != nil {
 		n.t.Fatal(err)
 	}
-	n.order(func(status *clusterStatus) bool { return has(status, made.number) },
+	n.order(func(status *clusterStatus) bool { return status.has(made.number) },
 		"add", number+"="+n.peer(made.number))
-	from := n.members[n.random.IntN(len(n.members))]
+	from := n.leader()
 	if err := n.join(made, from); err != nil {
 		n.t.Fatal(err)
 	}
 	n.startAgain(made)
 	n.members = append(n.members, made)
 	n.publish()
+	return made
 }
 
 // join makes the data directory of a member from that of another.

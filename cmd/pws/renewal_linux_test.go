@@ -14,9 +14,14 @@ import (
 // What others write while a member is away: more than a leader keeps of raft's log, in files of a
 // size whose contents are in the log.
 const (
-	awayBytes     = 8 << 20
+	awayBytes     = 4 << 20
 	awayFileBytes = 64 << 10
 )
+
+// awayOptions have members keep little of their logs.
+var awayOptions = []string{
+	"--test-keep", "1048576", "--snapshot-log-bytes", "1048576", "--snapshot-every", "1s",
+}
 
 // TestAwayTooLong has a member be away until nobody has the entries any more that it lacks. It
 // replaces its data by a copy of that of the leader, by itself, also if it is killed meanwhile, and
@@ -28,16 +33,14 @@ func TestAwayTooLong(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	n := &disturbed{
-		nemesisGroup: openGroup(t, new(loopback), "--test-keep", "1048576",
-			"--snapshot-log-bytes", "1048576", "--snapshot-every", "1s"),
-		random: mathrand.New(mathrand.NewPCG(seed, seed)),
+		nemesisGroup: openGroup(t, new(loopback), awayOptions...),
+		random:       mathrand.New(mathrand.NewPCG(seed, seed)),
 	}
 	n.waitAgreed(false)
 	n.load = startLoad(t, n.nemesisGroup, seed)
 	m := n.anyFollower()
 	n.kill(m)
-	n.writeMuch(awayBytes)
-	n.cutLogs()
+	n.cutLogs(n.members...)
 	n.startAgain(m)
 	n.logs(m, "is being replaced by a copy")
 	n.kill(m)
@@ -73,11 +76,12 @@ func (n *disturbed) writeMuch(size int) {
 	}
 }
 
-// cutLogs waits until no member that runs has the first entries of its log any more.
-func (n *disturbed) cutLogs() {
+// cutLogs writes until none of some members, unless it is down, has the first entries of its log.
+func (n *disturbed) cutLogs(members ...*nemesisMember) {
 	n.t.Helper()
 	n.wait("the logs are cut", func() error {
-		for _, m := range n.members {
+		n.writeMuch(awayBytes)
+		for _, m := range members {
 			names, err := os.ReadDir(m.data + "/log")
 			if err != nil {
 				return err

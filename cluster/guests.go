@@ -1,0 +1,70 @@
+package cluster
+
+import (
+	"slices"
+	"time"
+
+	"pws/journal/replica"
+)
+
+// unledTicks is for how many clockEvery no leader is known BEFORE a member asks for others.
+const unledTicks = 2
+
+// watchLeader has this member take messages of a leader that it does not know. A leader that was
+// added while this member was down is in entries that only the leader sends. So the member asks
+// those that it knows who the members are, and takes them for members until it has applied those
+// entries.
+func (m *Membership) watchLeader() {
+	ticker := time.NewTicker(clockEvery)
+	defer ticker.Stop()
+	var guests []replica.Member
+	for unled := 0; ; {
+		select {
+		case <-m.network.alive.Done():
+			return
+		case <-ticker.C:
+		}
+		own := m.Status()
+		switch {
+		case own.Leader != 0:
+			if unled = 0; guests != nil && has(own.Members, own.Leader) {
+				guests = nil
+				m.network.SetGuests(nil)
+			}
+			continue
+		case own.Removed:
+			continue
+		}
+		if unled++; unled < unledTicks {
+			continue
+		}
+		if found := guestsOf(own, m.Ask()); found != nil && !slices.Equal(found, guests) {
+			guests = found
+			m.settings.Log.Info("others name members that are not known here yet", "members", guests)
+			m.network.SetGuests(guests)
+		}
+	}
+}
+
+// guestsOf are the members that a member does not know, by the newest of the answers of others. It
+// is nil where none of them has applied more than the member itself and counts it among the
+// members.
+func guestsOf(own replica.Status, answers []Asked) (guests []replica.Member) {
+	applied := own.Applied
+	for _, one := range answers {
+		if one.Err != nil || one.Status.Applied <= applied || !has(one.Status.Members, own.Member) {
+			continue
+		}
+		applied, guests = one.Status.Applied, nil
+		for _, m := range one.Status.Members {
+			if !has(own.Members, m.Number) {
+				guests = append(guests, m)
+			}
+		}
+	}
+	return guests
+}
+
+func has(members []replica.Member, number uint64) bool {
+	return slices.ContainsFunc(members, func(m replica.Member) bool { return m.Number == number })
+}

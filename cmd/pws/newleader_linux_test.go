@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// TestLeaderIsNew has a member be down while another one is added and leads. It learns of the new
+// member from those that it knows, and gets what it lacks from the one that leads.
+func TestLeaderIsNew(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs several servers")
+	}
+	for _, lacks := range []bool{false, true} {
+		t.Run(fmt.Sprintf("lacks=%v", lacks), func(t *testing.T) {
+			t.Parallel()
+			seed := uint64(time.Now().UnixNano())
+			n := &disturbed{
+				nemesisGroup: openGroup(t, new(loopback), awayOptions...),
+				random:       rand.New(rand.NewPCG(seed, seed)),
+			}
+			n.waitAgreed(false)
+			n.load = startLoad(t, n.nemesisGroup, seed)
+			away := n.anyFollower()
+			n.kill(away)
+			added := n.add()
+			n.leads(added)
+			if lacks {
+				// Another one keeps its log for a while for the member that it was copied to.
+				n.cutLogs(added)
+			}
+			n.startAgain(away)
+			if lacks {
+				n.logs(away, "the data of this member was replaced")
+			}
+			n.waitAgreed(false)
+			if leader := n.leader(); leader != added {
+				t.Errorf("member %d leads, want %d", leader.number, added.number)
+			}
+			n.finish()
+		})
+	}
+}
