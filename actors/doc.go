@@ -97,6 +97,11 @@
 //  7. Two snapshots are saved: the first writes section files again without the earlier sections
 //     (snapshot.Writer.Expel), with the second the old files go.
 //
+// A server that follows takes purged contents off its disk when it has applied the end of the
+// erasure, and looks for what is left at its start (eraseFollowed). It takes the same steps without
+// entries of its own, but for one that it has the leader append: the log begins a new segment only
+// with the next entry.
+//
 // Reports of abuse, the log of actions, and backups keep what they have.
 //
 // # Time

@@ -382,6 +382,46 @@ func TestPurgeSurvivesCrashes(t *testing.T) {
 	config.NoSearch = true
 	w := newDropWorld(t, config)
 	secret := blobOf("the xyloshared").Hash
+	copies := w.copyErasure(t)
+	if err := w.PurgeContent(secret, "leaked"); err != nil {
+		t.Fatal(err)
+	}
+	w.checkPurged(t, copies, func(e *Engine) error { return e.resumeErasure() })
+}
+
+// TestFollowedPurgeSurvivesCrashes does the same on the disk of a server that has not led. It has
+// followed the end of the erasure, and has all contents.
+func TestFollowedPurgeSurvivesCrashes(t *testing.T) {
+	config := dropConfig(t)
+	config.NoSearch = true
+	w := newDropWorld(t, config)
+	secret := blobOf("the xyloshared").Hash
+	if err := w.Save(); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []identity.Command{
+		&identity.PurgeContent{Hash: secret, Reason: "leaked"},
+		&identity.EndErasure{Hashes: [][32]byte{secret}},
+	} {
+		if _, err := w.OperatorDo(command); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.forgetTexts([]work.Hash{secret}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if where, err := disktest.Holding(w.config.Dir, sharedText); err != nil || where == "" {
+		t.Fatalf("it is in %q, %v", where, err)
+	}
+	copies := w.copyErasure(t)
+	if err := w.eraseFollowed(); err != nil {
+		t.Fatal(err)
+	}
+	w.checkPurged(t, copies, func(e *Engine) error { return e.eraseFollowed() })
+}
+
+// copyErasure copies the data directory at each step of an erasure that follows, by its name.
+func (w *dropWorld) copyErasure(t *testing.T) map[string]string {
 	copies := map[string]string{}
 	keep := func(step string) error {
 		copies[step] = crashCopy(t, w.config.Dir)
@@ -391,12 +431,15 @@ func TestPurgeSurvivesCrashes(t *testing.T) {
 		w.saver.hook = func(saved string) error { return keep(step + ", " + saved) }
 		return keep(step)
 	})
-	if err := w.PurgeContent(secret, "leaked"); err != nil {
-		t.Fatal(err)
-	}
+	return copies
+}
+
+// checkPurged checks that copies of copyErasure go on until the shared text is nowhere any more.
+func (w *dropWorld) checkPurged(t *testing.T, copies map[string]string, goOn func(*Engine) error) {
+	secret := blobOf("the xyloshared").Hash
 	for name, dir := range copies {
 		e := start(t, quiet(dir))
-		if err := e.resumeErasure(); err != nil {
+		if err := goOn(e); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if where, err := disktest.Holding(dir, sharedText); err != nil || where != "" {

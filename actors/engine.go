@@ -83,6 +83,8 @@ type Config struct {
 	// SeeSession has the server that leads note that a session is in use. It is called where this one
 	// does not lead, and returns when that is done or has failed; the next use tries again.
 	SeeSession func(identity.Caller)
+	// AskMark has the server that leads call Mark. It is called where this one does not lead.
+	AskMark func()
 	// OpenJournal opens the log of entries; journal.OpenLocal.
 	OpenJournal func(journal.Options) (journal.Journal, *journal.Recovery, error)
 
@@ -195,6 +197,8 @@ func Open(config Config) (*Engine, *Recovery, error) {
 	e.feed = newFollower(e)
 	e.search = newSearching(e)
 	e.identity.seeing = xsync.NewMapOf[id.ID, struct{}]()
+	e.erasing.followed = make(chan struct{}, 1)
+	e.erasing.follow()
 	began := time.Now()
 	report, err := e.openStores()
 	if err == nil {
@@ -215,11 +219,12 @@ func Open(config Config) (*Engine, *Recovery, error) {
 	e.journal.Start(e)
 	e.saver.lastAt = time.Now()
 	e.noteSpace()
-	e.stopped.Add(4)
+	e.stopped.Add(5)
 	go e.evictLoop()
 	go e.sweepLoop()
 	go e.endLoop()
 	go e.saveLoop()
+	go e.followErasures()
 	return e, report, nil
 }
 

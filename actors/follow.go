@@ -55,6 +55,7 @@ func (e *Engine) followIdentity(in *replayed) error {
 	}
 	cell.publish(&publishedIdentity{state: state, position: in.position}, events)
 	e.followAgents(in.position, in.entry.Now, events)
+	e.noteErasures(events)
 	e.search.followIdentity(in.position, events)
 	return nil
 }

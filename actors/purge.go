@@ -46,6 +46,8 @@ type eraser struct {
 	// hook is called between any two steps, with the name of the one that is over. Tests copy the
 	// data directory there, or have the erasure fail. It is set under the lock.
 	hook func(step string) error
+	// followed has a value when followErasures has to look.
+	followed chan struct{}
 }
 
 func (r *eraser) step(name string) error {
@@ -117,25 +119,31 @@ func (e *Engine) erase() error {
 // have named, one of them: earlier sections may have what they kept.
 func (e *Engine) forgetTexts(hashes []work.Hash) (keeping map[id.ID]bool, err error) {
 	keeping = map[id.ID]bool{}
+	err = e.naming(hashes, func(project id.ID) error {
+		keeping[project] = true
+		_, err := e.Do(api.Order{Project: project, Command: &work.ForgetTexts{Hashes: hashes}})
+		return err
+	})
+	return keeping, err
+}
+
+// naming calls each for the projects that name one of some texts, or have named it, until that
+// fails.
+func (e *Engine) naming(hashes []work.Hash, each func(project id.ID) error) error {
 	for _, project := range e.projects() {
 		h, ok := e.handles.Load(project)
 		if !ok {
 			continue
 		}
 		p, err := e.look(h)
+		if err == nil && p != nil && p.NamesTexts(hashes) {
+			err = each(project)
+		}
 		if err != nil {
-			return nil, err
-		}
-		if p == nil || !p.NamesTexts(hashes) {
-			continue
-		}
-		keeping[project] = true
-		order := api.Order{Project: project, Command: &work.ForgetTexts{Hashes: hashes}}
-		if _, err := e.Do(order); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return keeping, nil
+	return nil
 }
 
 // renewLog returns AFTER everything that was in the log when it was called has left it, and the

@@ -145,11 +145,18 @@ type member struct {
 	engine *actors.Engine
 }
 
-// noted takes the note of another member that a session is in use: an agent and a session.
+// markNote is the note of a member that asks for a mark in the log.
+const markNote = "mark"
+
+// noted takes the note of another member: that a session is in use, as an agent and a session, or a
+// markNote. Members with an older program ignore those that they do not know.
 func (m *member) noted(note []byte) {
 	const half = len(id.ID{})
-	if len(note) == 2*half {
+	switch {
+	case len(note) == 2*half:
 		m.engine.SeeCaller(identity.Caller{Agent: id.ID(note[:half]), Session: id.ID(note[half:])})
+	case string(note) == markNote:
+		m.engine.Mark()
 	}
 }
 
@@ -160,6 +167,7 @@ func (m *member) configure(engine *actors.Config, transport *http.Config) {
 		engine.SeeSession = func(seen identity.Caller) {
 			m.of.Note(append(seen.Agent[:], seen.Session[:]...))
 		}
+		engine.AskMark = func() { m.of.Note([]byte(markNote)) }
 		transport.Group, transport.PassedFrom = m.of, cluster.Passed
 	}
 }

@@ -1,0 +1,180 @@
+package actors
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"pws/blobs"
+	"pws/identity"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// The shortest and the longest time between two attempts to go on with an erasure.
+const (
+	eraseAgain    = 50 * time.Millisecond
+	eraseAgainMax = time.Minute
+)
+
+var errErasureStopped = errors.New("actors: the erasure was stopped")
+
+// followErasures erases from the disk of this server what the one that led has erased from its own:
+// at the start, for what an earlier run has not finished, and whenever an erasure is followed.
+func (e *Engine) followErasures() {
+	defer e.stopped.Done()
+	for {
+		select {
+		case <-e.stop:
+			return
+		case <-e.erasing.followed:
+		}
+		err := e.repeat(func() (bool, error) {
+			err := e.eraseFollowed()
+			if err != nil && !errors.Is(err, errErasureStopped) {
+				e.log.Error("cannot erase what was purged; this server tries again", "error", err)
+			}
+			return err == nil, nil
+		})
+		if err != nil {
+			return
+		}
+	}
+}
+
+// repeat does something until it is done or fails, with pauses that get longer. Errors: those of
+// do, and errErasureStopped when the engine stops.
+func (e *Engine) repeat(do func() (done bool, err error)) error {
+	for again := eraseAgain; ; again = min(2*again, eraseAgainMax) {
+		if done, err := do(); done || err != nil {
+			return err
+		}
+		timer := time.NewTimer(again)
+		select {
+		case <-e.stop:
+			timer.Stop()
+			return errErasureStopped
+		case <-timer.C:
+		}
+	}
+}
+
+// noteErasures has what was erased elsewhere be erased here, too.
+func (e *Engine) noteErasures(events []identity.Event) {
+	for _, event := range events {
+		if _, erased := event.(*identity.ContentErased); erased {
+			e.erasing.follow()
+		}
+	}
+}
+
+// follow wakes followErasures.
+func (r *eraser) follow() {
+	select {
+	case r.followed <- struct{}{}:
+	default:
+	}
+}
+
+// eraseFollowed erases the purged contents that have left the disk of the server that led, and are
+// on the disk of this one. The steps are those of erase, without entries of the log. The contents
+// leave the packs, and the log, last: a start finds there what is left to be done.
+func (e *Engine) eraseFollowed() error {
+	e.erasing.Lock()
+	defer e.erasing.Unlock()
+	var gone []blobs.Hash
+	var texts []work.Hash
+	for _, one := range e.Identity().PurgedContents() {
+		if one.ErasedAt == 0 {
+			continue
+		}
+		switch _, err := e.blobs.Get(blobs.Hash(one.Hash)); {
+		case err == nil:
+			gone, texts = append(gone, blobs.Hash(one.Hash)), append(texts, one.Hash)
+		case !errors.Is(err, blobs.ErrNotFound):
+			return err
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	// Tasks have lost what they keep of the texts by entries that this server has followed.
+	keeping := map[id.ID]bool{}
+	err := e.naming(texts, func(project id.ID) error {
+		keeping[project] = true
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	steps := []struct {
+		name string
+		do   func() error
+	}{
+		{"followed", func() error { e.blobs.Forget(gone); return e.renewLogFollowed() }},
+		{"log", func() error {
+			if len(keeping) == 0 {
+				return nil
+			}
+			// The files of a generation stay until the second one after it is there.
+			return errors.Join(e.save(keeping, atOnce), e.Save())
+		}},
+		{"sections", func() error { return e.blobs.Purge(gone) }},
+	}
+	for _, one := range steps {
+		err := e.erasing.step(one.name)
+		if err == nil {
+			err = one.do()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	e.log.Info("what another server has purged has left the disk of this one", "contents", len(gone))
+	return nil
+}
+
+// renewLogFollowed is renewLog for a server that may not lead. The entry behind those that leave
+// the log is asked for until it is there, and snapshots are saved until the log was cut: entries
+// that the group has not agreed on stay until it has.
+func (e *Engine) renewLogFollowed() error {
+	edge := e.journal.Durable()
+	e.journal.Roll()
+	err := e.repeat(func() (bool, error) {
+		if e.journal.Durable() <= edge {
+			e.askMark()
+		}
+		return e.journal.Durable() > edge, nil
+	})
+	if err == nil {
+		err = e.erasing.step("segment")
+	}
+	if err != nil {
+		return err
+	}
+	if err := e.search.renew(); err != nil {
+		return fmt.Errorf("search index: %w", err)
+	}
+	if err := e.erasing.step("search"); err != nil {
+		return err
+	}
+	return e.repeat(func() (bool, error) {
+		if err := e.Save(); err != nil {
+			return false, fmt.Errorf("snapshot: %w", err)
+		}
+		return e.journal.Stats().First > edge, nil
+	})
+}
+
+// askMark has the server that leads append an entry.
+func (e *Engine) askMark() {
+	if e.leading() != 0 {
+		e.Mark()
+	} else if e.config.AskMark != nil {
+		e.config.AskMark()
+	}
+}
+
+// Mark appends an entry that changes nothing, where this server leads. A server that erases what is
+// in its log needs one behind it.
+func (e *Engine) Mark() { _, _ = e.OperatorDo(&identity.BeginErasure{}) }
