@@ -102,6 +102,11 @@
 // entries of its own, but for one that it has the leader append: the log begins a new segment only
 // with the next entry.
 //
+// What only removed projects had it drops likewise (dropFollowed). When it follows the end of a
+// removal its state does not say any more what that was, so it notes in a file that something is
+// due. Then it asks another server, which has nothing due, which of the contents in its packs that
+// one has. It drops those that the other lacks and that no project names here.
+//
 // Reports of abuse, the log of actions, and backups keep what they have.
 //
 // # Time

@@ -76,6 +76,9 @@ func (e *Engine) drop() error {
 		return err
 	}
 	projects := slices.SortedFunc(maps.Keys(gone), id.ID.Compare)
+	if err := e.noteDropped(projects); err != nil {
+		return err
+	}
 	_, err := e.OperatorDo(&identity.EndDrops{Projects: projects})
 	return err
 }

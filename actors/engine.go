@@ -85,6 +85,8 @@ type Config struct {
 	SeeSession func(identity.Caller)
 	// AskMark has the server that leads call Mark. It is called where this one does not lead.
 	AskMark func()
+	// AskHeld has another server, that has followed all that this one has, answer HeldOf.
+	AskHeld func(hashes []byte) ([]byte, error)
 	// OpenJournal opens the log of entries; journal.OpenLocal.
 	OpenJournal func(journal.Options) (journal.Journal, *journal.Recovery, error)
 

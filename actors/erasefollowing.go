@@ -29,10 +29,13 @@ func (e *Engine) followErasures() {
 			return
 		case <-e.erasing.followed:
 		}
+		said := ""
 		err := e.repeat(func() (bool, error) {
-			err := e.eraseFollowed()
-			if err != nil && !errors.Is(err, errErasureStopped) {
-				e.log.Error("cannot erase what was purged; this server tries again", "error", err)
+			err := errors.Join(e.eraseFollowed(), e.dropFollowed())
+			if err != nil && err.Error() != said && !errors.Is(err, errErasureStopped) {
+				said = err.Error()
+				e.log.Error("cannot erase what was purged or removed; this server tries again",
+					"error", err)
 			}
 			return err == nil, nil
 		})
@@ -55,15 +58,6 @@ func (e *Engine) repeat(do func() (done bool, err error)) error {
 			timer.Stop()
 			return errErasureStopped
 		case <-timer.C:
-		}
-	}
-}
-
-// noteErasures has what was erased elsewhere be erased here, too.
-func (e *Engine) noteErasures(events []identity.Event) {
-	for _, event := range events {
-		if _, erased := event.(*identity.ContentErased); erased {
-			e.erasing.follow()
 		}
 	}
 }

@@ -53,9 +53,11 @@ func (e *Engine) followIdentity(in *replayed) error {
 	for _, event := range events {
 		state.Apply(event, in.entry.Now)
 	}
+	if err := e.noteErasures(events); err != nil {
+		return err
+	}
 	cell.publish(&publishedIdentity{state: state, position: in.position}, events)
 	e.followAgents(in.position, in.entry.Now, events)
-	e.noteErasures(events)
 	e.search.followIdentity(in.position, events)
 	return nil
 }

@@ -48,6 +48,11 @@ type eraser struct {
 	hook func(step string) error
 	// followed has a value when followErasures has to look.
 	followed chan struct{}
+	// noted guards the file that says what is due, and counts how often it was written.
+	noted struct {
+		sync.Mutex
+		count int
+	}
 }
 
 func (r *eraser) step(name string) error {

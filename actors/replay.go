@@ -177,7 +177,7 @@ func (e *Engine) applyIdentity(in *replayed) error {
 	}
 	view.position = in.position
 	cell.publish(view, events)
-	return nil
+	return e.noteErasures(events)
 }
 
 // keepTail gives an entry to its project, unless its section contains it. The project becomes stale

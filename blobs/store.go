@@ -176,6 +176,50 @@ func (s *Store) Has(h Hash) bool {
 	return recent || s.hasPacked(&h)
 }
 
+// Holds reports whether the blob is stored now. Unlike Has it does not keep the blob from being
+// dropped.
+func (s *Store) Holds(h Hash) (bool, error) {
+	for {
+		l := s.list.Load()
+		if s.shard(&h).hasRecent(&h, func() {}) {
+			return true, nil
+		}
+		// A blob that has left the recent ones meanwhile is in a newer list.
+		if _, _, ok, err := find(l.packs, &h); ok || err != nil || s.list.Load() == l {
+			return ok, err
+		}
+	}
+}
+
+// Packed yields the hashes in all packs, many at a time; one may come twice. The list of hashes
+// must not be kept.
+func (s *Store) Packed(yield func([]Hash) error) error {
+	var all []Hash
+	for _, p := range s.list.Load().packs {
+		err := p.eachPage(func(_ int64, _ []byte, g page) error {
+			for i := range g.n {
+				all = append(all, Hash(g.hash(i)))
+			}
+			if len(all) < packedStep {
+				return nil
+			}
+			err := yield(all)
+			all = all[:0]
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return yield(all)
+}
+
+// packedStep is how many hashes Packed yields at a time, or a few more.
+const packedStep = 4096
+
 // mark reports whether the hash went into the age of touched hashes that still is the current one.
 func (s *Store) mark(h *Hash) bool {
 	t := s.touched.Load()

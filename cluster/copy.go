@@ -112,6 +112,9 @@ func Join(ctx context.Context, s Settings, source Source) error {
 		err = (&note{number: s.Number, group: copied.group}).write(partial)
 	}
 	if err == nil {
+		err = noteErasure(partial)
+	}
+	if err == nil {
 		err = os.Rename(partial, s.Data)
 	}
 	if err == nil {
@@ -167,9 +170,22 @@ func Renew(ctx context.Context, s Settings, source Source) error {
 			copied.descriptor)
 	}
 	if err == nil {
+		err = noteErasure(s.Data)
+	}
+	if err == nil {
 		err = datadir.CommitRenewal(s.Data)
 	}
 	return errors.Join(err, datadir.FinishRenewal(s.Data))
+}
+
+// noteErasure has a member look for contents that others have dropped: a copy may have been made
+// while they left the disk of its source.
+func noteErasure(dir string) error {
+	noted, err := datadir.ReadErasure(dir)
+	if noted.Due = true; err == nil {
+		err = noted.Write(dir)
+	}
+	return err
 }
 
 // copying is the connection on which a copy comes.

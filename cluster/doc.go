@@ -22,7 +22,8 @@
 // Who the members are is in the log. A member that no leader sends to, because the leader was added
 // while the member was down, asks those that it knows for a status. It takes those whom the newest
 // one names for members until it has learned of them by the log. A server of the group that is not
-// known here may ask for a status and nothing else: it may have been removed.
+// known here may ask for a status and nothing else: it may have been removed. The other questions
+// of members, and notes, have forms that only their users know.
 //
 // # Frames
 //

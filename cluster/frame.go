@@ -31,6 +31,7 @@ const (
 	frameDone                   // it was carried out
 	frameNotLeading             // the member does not lead; nothing was done
 	frameNote                   // a note for the leader, whose form Settings.Noted knows
+	frameQuestion               // a question, and its answer, whose forms Settings.Asked knows
 	framesKnown
 )
 

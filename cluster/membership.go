@@ -37,6 +37,8 @@ type Settings struct {
 	Files func(to io.Writer) error
 	// Noted takes a note of another member for the leader.
 	Noted func(note []byte)
+	// Asked answers a question that another member has put to all others.
+	Asked func(question []byte) ([]byte, error)
 	// Removed is called when this member was removed from the group and most voters have applied
 	// that, so that they do not need it any more.
 	Removed func()
@@ -100,6 +102,7 @@ func Open(settings Settings) (*Membership, error) {
 	m.network, err = Listen(Config{
 		Member: settings.Number, Address: address, Identity: identity, Log: settings.Log,
 		Copy: m.writeCopy, Order: m.carryOut, Now: settings.Now, Noted: settings.Noted,
+		Asked: settings.Asked,
 	})
 	if err != nil {
 		return nil, err

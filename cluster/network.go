@@ -51,6 +51,8 @@ type Config struct {
 	Copy func(to io.Writer) error
 	// Noted takes a note, if this member leads.
 	Noted func(note []byte)
+	// Asked answers a question of another member.
+	Asked func(question []byte) ([]byte, error)
 	// Order carries out a command for the group, if this member leads.
 	Order func(ctx context.Context, o Order) error
 	Log   *slog.Logger
@@ -518,6 +520,8 @@ func (n *Network) answer(conn net.Conn, stranger bool) error {
 	case frameNote:
 		n.config.Noted(body)
 		kind, body = frameDone, nil
+	case frameQuestion:
+		body, err = n.config.Asked(body)
 	default:
 		return fmt.Errorf("%w: frame %d is no question", errProtocol, kind)
 	}

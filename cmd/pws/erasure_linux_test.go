@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	mathrand "math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,6 +16,52 @@ import (
 // TestPurgeOnAllMembers purges a content: it leaves the disks of all members, also of one that was
 // down meanwhile.
 func TestPurgeOnAllMembers(t *testing.T) {
+	n := erasable(t)
+	secret := rand.Text()
+	hash := n.put(n.load.world.Load().project, secret)
+	n.onDisks(secret, true)
+	n.whileOneIsAway("purge", "--blob", hash)
+	n.onDisks(secret, false)
+	n.waitAgreed(false)
+	n.finish()
+}
+
+// TestRemovalOnAllMembers removes a project: what it had leaves the disks of all members, but not
+// what another project has, too.
+func TestRemovalOnAllMembers(t *testing.T) {
+	n := erasable(t)
+	var made struct {
+		Project struct {
+			ID string `json:"id"`
+		} `json:"project"`
+	}
+	title, secret, shared := rand.Text(), rand.Text(), rand.Text()
+	n.load.must(n.load.owner, nemesisCall{
+		method: "POST", path: "projects", body: map[string]any{
+			"name": "doomed", "visibility": "PRIVATE", "reuse_policy": "REFERENCE_ONLY",
+		},
+	}, &made)
+	doomed := made.Project.ID
+	n.put(doomed, secret)
+	n.put(doomed, shared)
+	n.put(n.load.world.Load().project, shared)
+	n.load.must(n.load.owner, nemesisCall{
+		method: "POST", path: fmt.Sprintf("projects/%s/tasks", doomed),
+		body: map[string]any{"title": title},
+	}, nil)
+	n.onDisks(title, true)
+	n.onDisks(secret, true)
+	n.whileOneIsAway("remove", doomed)
+	n.onDisks(title, false)
+	n.onDisks(secret, false)
+	n.onDisks(shared, true)
+	n.waitAgreed(false)
+	n.finish()
+}
+
+// erasable is a group under load.
+func erasable(t *testing.T) *disturbed {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("runs several servers")
 	}
@@ -25,27 +72,34 @@ func TestPurgeOnAllMembers(t *testing.T) {
 	}
 	n.waitAgreed(false)
 	n.load = startLoad(t, n.nemesisGroup, seed)
-	secret := rand.Text()
+	return n
+}
+
+// put writes a file of a random name, and returns the hash of its content.
+func (n *disturbed) put(project, content string) string {
+	n.t.Helper()
 	var written struct {
 		File struct {
 			Hash string `json:"blob_hash"`
 		} `json:"file"`
 	}
 	n.load.must(n.load.owner, nemesisCall{
-		method: "PUT", path: fmt.Sprintf("projects/%s/files/secret", n.load.world.Load().project),
-		body: map[string]any{"content": secret},
+		method: "PUT", path: fmt.Sprintf("projects/%s/files/%s", project, rand.Text()),
+		body: map[string]any{"content": content},
 	}, &written)
-	n.onDisks(secret, true)
+	return written.File.Hash
+}
+
+// whileOneIsAway runs a command of an operator while a follower is down.
+func (n *disturbed) whileOneIsAway(name string, args ...string) {
+	n.t.Helper()
 	away := n.anyFollower()
 	n.kill(away)
-	if _, err := n.pws("admin", "purge", "--data", n.leader().data, "--blob", written.File.Hash,
-		"--reason", "a test"); err != nil {
-		t.Fatal(err)
+	command := []string{"admin", name, "--data", n.leader().data, "--reason", "a test"}
+	if _, err := n.pws(slices.Concat(command, args)...); err != nil {
+		n.t.Fatal(err)
 	}
 	n.startAgain(away)
-	n.onDisks(secret, false)
-	n.waitAgreed(false)
-	n.finish()
 }
 
 // onDisks waits until the data directories of all members have a content, or until none has it.

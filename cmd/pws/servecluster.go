@@ -68,7 +68,8 @@ func (c *ServeCommand) openCluster(
 		Plain: c.ClusterPlain, Log: log, Removed: func() { failed <- errRemoved },
 		Cut:   func(leader replica.Member) { failed <- &cutError{leader} },
 		Files: func(to io.Writer) error { return actors.SendCopy(c.Data, to) },
-		Noted: own.noted, Version: version, LeaseFor: c.TestLease, KeepBytes: c.TestKeep,
+		Noted: own.noted, Asked: own.asked, Version: version,
+		LeaseFor: c.TestLease, KeepBytes: c.TestKeep,
 		Now: func() time.Time { return time.Now().Add(c.TestSkew) },
 	})
 }
@@ -160,6 +161,9 @@ func (m *member) noted(note []byte) {
 	}
 }
 
+// asked answers another member, which asks for contents that are here.
+func (m *member) asked(question []byte) ([]byte, error) { return m.engine.HeldOf(question) }
+
 // configure makes the engine use the journal of the group, and the transport pass writes on.
 func (m *member) configure(engine *actors.Config, transport *http.Config) {
 	if m.of != nil {
@@ -168,6 +172,7 @@ func (m *member) configure(engine *actors.Config, transport *http.Config) {
 			m.of.Note(append(seen.Agent[:], seen.Session[:]...))
 		}
 		engine.AskMark = func() { m.of.Note([]byte(markNote)) }
+		engine.AskHeld = m.of.Question
 		transport.Group, transport.PassedFrom = m.of, cluster.Passed
 	}
 }

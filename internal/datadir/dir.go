@@ -39,6 +39,7 @@ const (
 	FeedName     = "feed"
 	SearchName   = "search"
 	MemberName   = "member"
+	ErasureName  = "erasure"
 	RaftName     = "raft"
 	LogLockName  = "LOCK"
 )

@@ -66,6 +66,9 @@ func RemoveMember(dir string) error {
 		err = SyncDir(dir)
 	}
 	if err == nil {
+		err = os.RemoveAll(filepath.Join(dir, ErasureName))
+	}
+	if err == nil {
 		err = os.RemoveAll(filepath.Join(dir, RaftName))
 	}
 	return err

@@ -1,0 +1,217 @@
+package actors
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"pws/blobs"
+	"pws/identity"
+	"pws/internal/datadir"
+	"pws/internal/id"
+	"pws/work"
+)
+
+var (
+	// errDropsDue says that a server does not know yet what others have dropped.
+	errDropsDue = errors.New("actors: this server may have contents that others have dropped")
+	errHashes   = errors.New("actors: the hashes, or the answer about them, are cut off")
+)
+
+// noteErasures has what was erased elsewhere be erased here, too. It returns AFTER the note of that
+// is durable, and is called BEFORE the events are.
+func (e *Engine) noteErasures(events []identity.Event) error {
+	for _, event := range events {
+		switch event := event.(type) {
+		case *identity.ContentErased:
+			e.erasing.follow()
+		case *identity.ProjectDropEnded:
+			if e.config.AskHeld == nil {
+				continue
+			}
+			err := e.changeErasure(func(note *datadir.Erasure) {
+				note.Due = note.Due || !slices.Contains(note.Dropped, event.Project)
+			})
+			if err != nil {
+				return err
+			}
+			e.erasing.follow()
+		}
+	}
+	return nil
+}
+
+// noteDropped notes that this server has dropped what projects had, BEFORE others learn of it.
+func (e *Engine) noteDropped(projects []id.ID) error {
+	if e.config.AskHeld == nil {
+		return nil
+	}
+	return e.changeErasure(func(note *datadir.Erasure) { note.Dropped = projects })
+}
+
+// changeErasure changes the file that says what is due.
+func (e *Engine) changeErasure(change func(note *datadir.Erasure)) error {
+	e.erasing.noted.Lock()
+	defer e.erasing.noted.Unlock()
+	note, err := datadir.ReadErasure(e.config.Dir)
+	if err != nil {
+		return err
+	}
+	change(&note)
+	e.erasing.noted.count++
+	return note.Write(e.config.Dir)
+}
+
+// due reports whether contents may be here that others have dropped, and how often that was noted.
+func (e *Engine) due() (bool, int, error) {
+	e.erasing.noted.Lock()
+	defer e.erasing.noted.Unlock()
+	note, err := datadir.ReadErasure(e.config.Dir)
+	return note.Due, e.erasing.noted.count, err
+}
+
+// dropFollowed drops what only removed projects had, where another server led when they were
+// removed. The steps are those of drop, without entries of the log.
+func (e *Engine) dropFollowed() error {
+	e.erasing.Lock()
+	defer e.erasing.Unlock()
+	due, count, err := e.due()
+	if err != nil || !due || e.config.AskHeld == nil {
+		return err
+	}
+	gone := map[id.ID]bool{}
+	for _, project := range e.projects() {
+		p, err := e.summary(project)
+		if err != nil {
+			return err
+		}
+		if p != nil && p.Erased() {
+			gone[project] = true
+		}
+	}
+	dropped := 0
+	steps := []struct {
+		name string
+		do   func() error
+	}{
+		{"drop followed", e.renewLogFollowed},
+		{"log", func() error {
+			return e.blobs.Drop(func() (hashes []blobs.Hash, err error) {
+				hashes, err = e.dropped(gone)
+				dropped = len(hashes)
+				return hashes, err
+			})
+		}},
+		{"contents", func() error { return e.feed.redact(gone) }},
+		{"feed", func() error { return e.save(gone, atOnce) }},
+		// The files of a generation stay until the second one after it is there.
+		{"sections", e.Save},
+	}
+	for _, one := range steps {
+		err := e.erasing.step(one.name)
+		if err == nil {
+			err = one.do()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	e.log.Info("what only removed projects had has left the disk of this server", "contents", dropped)
+	err = e.changeErasure(func(note *datadir.Erasure) {
+		// What was noted meanwhile may have come too late for this time.
+		note.Due = e.erasing.noted.count != count
+	})
+	if err == nil {
+		e.erasing.follow()
+	}
+	return err
+}
+
+// dropped are the contents in packs that another server has dropped. Drop has begun BEFORE, so what
+// entries bring that are followed from now on stays. The other one answers by a state that has all
+// that this one has followed. This one then waits until it has followed all that the answers know:
+// an entry that names a content without bringing it is about a project that has named it before, or
+// a content that was brought for it, and then the other one has it, too.
+func (e *Engine) dropped(gone map[id.ID]bool) ([]blobs.Hash, error) {
+	lacks := map[work.Hash]bool{}
+	err := e.blobs.Packed(func(hashes []blobs.Hash) error {
+		question := make([]byte, 0, len(hashes)*len(blobs.Hash{}))
+		for _, h := range hashes {
+			question = append(question, h[:]...)
+		}
+		held, err := e.config.AskHeld(question)
+		if err != nil {
+			return fmt.Errorf("what other servers have: %w", err)
+		}
+		if len(held) != len(hashes) {
+			return errHashes
+		}
+		for at, h := range hashes {
+			if held[at] == 0 {
+				lacks[work.Hash(h)] = true
+			}
+		}
+		return nil
+	})
+	if err != nil || len(lacks) == 0 {
+		return nil, err
+	}
+	mark, err := e.BeginRead()
+	if err == nil {
+		err = e.EndRead(mark)
+	}
+	if err != nil {
+		return nil, err
+	}
+	// A server whose disk has lost contents must not have them be dropped elsewhere.
+	seen := map[work.Hash]bool{}
+	for _, project := range e.projects() {
+		if err := e.named(project, seen, func(hash work.Hash) { delete(lacks, hash) }); err != nil {
+			return nil, err
+		}
+	}
+	_, others, err := e.manifests(gone)
+	if err != nil {
+		return nil, err
+	}
+	for root, chunks := range others {
+		delete(lacks, root)
+		for _, chunk := range chunks {
+			delete(lacks, chunk)
+		}
+	}
+	hashes := make([]blobs.Hash, 0, len(lacks))
+	for hash := range lacks {
+		hashes = append(hashes, blobs.Hash(hash))
+	}
+	return hashes, nil
+}
+
+// HeldOf says of each of some contents, given by their hashes one behind the other, by a byte of 1
+// that it is stored here, by 0 that it is not. The state is at least as new as the question.
+// Errors: those of BeginRead; errDropsDue.
+func (e *Engine) HeldOf(hashes []byte) ([]byte, error) {
+	const size = len(blobs.Hash{})
+	if len(hashes)%size != 0 {
+		return nil, errHashes
+	}
+	mark, err := e.BeginRead()
+	if err != nil {
+		return nil, err
+	}
+	if due, _, err := e.due(); err != nil || due {
+		return nil, errors.Join(err, errDropsDue)
+	}
+	held := make([]byte, 0, len(hashes)/size)
+	for ; len(hashes) > 0; hashes = hashes[size:] {
+		is, err := e.blobs.Holds(blobs.Hash(hashes[:size]))
+		if err != nil {
+			return nil, err
+		}
+		held = append(held, 0)
+		if is {
+			held[len(held)-1] = 1
+		}
+	}
+	return held, e.EndRead(mark)
+}

@@ -1,0 +1,46 @@
+package datadir
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"pws/internal/id"
+)
+
+// Erasure is what the data directory of a member of a group says about removed projects whose
+// contents leave the disks.
+type Erasure struct {
+	// Due says that contents may be there which other members have dropped.
+	Due bool `json:"due"`
+	// Dropped are the projects whose contents this member has dropped itself, the last time that it
+	// led meanwhile.
+	Dropped []id.ID `json:"dropped,omitempty"`
+}
+
+// ReadErasure returns what the data directory says; nothing is due where it says nothing.
+func ReadErasure(dir string) (e Erasure, err error) {
+	name := filepath.Join(dir, ErasureName)
+	text, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return e, nil
+	}
+	if err == nil {
+		if err = json.Unmarshal(text, &e); err != nil {
+			err = fmt.Errorf("%s is not understood: %w", name, err)
+		}
+	}
+	return e, err
+}
+
+// Write has the data directory say it durably.
+func (e Erasure) Write(dir string) error {
+	text, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	return writeDurably(filepath.Join(dir, ErasureName), append(text, '\n'))
+}
