@@ -153,16 +153,24 @@ func (n *disturbed) fill(m *nemesisMember) {
 	m.leaves = false
 }
 
-// fillDisk makes a file that leaves so many bytes free.
+// fillDisk makes a file that leaves so many bytes free. It is made again where the server has taken
+// some of the room meanwhile.
 func fillDisk(name string, left int64) error {
 	file, err := os.Create(name)
 	if err != nil {
 		return err
 	}
-	var disk unix.Statfs_t
-	if err := unix.Fstatfs(int(file.Fd()), &disk); err != nil {
-		return errors.Join(err, file.Close())
+	for range 100 {
+		var disk unix.Statfs_t
+		if err = unix.Fstatfs(int(file.Fd()), &disk); err == nil {
+			err = allocate(file, max(1, int64(disk.Bavail)*disk.Bsize-left))
+		}
+		if !errors.Is(err, unix.ENOSPC) {
+			break
+		}
+		if err := file.Truncate(0); err != nil {
+			return errors.Join(err, file.Close())
+		}
 	}
-	err = allocate(file, max(1, int64(disk.Bavail)*disk.Bsize-left))
 	return errors.Join(err, file.Close())
 }
