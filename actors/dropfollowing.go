@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,24 +22,24 @@ var (
 // noteErasures has what was erased elsewhere be erased here, too. It returns AFTER the note of that
 // is durable, and is called BEFORE the events are.
 func (e *Engine) noteErasures(events []identity.Event) error {
+	var ended []id.ID
 	for _, event := range events {
 		switch event := event.(type) {
 		case *identity.ContentErased:
 			e.erasing.follow()
 		case *identity.ProjectDropEnded:
-			if e.config.AskHeld == nil {
-				continue
-			}
-			err := e.changeErasure(func(note *datadir.Erasure) {
-				note.Due = note.Due || !slices.Contains(note.Dropped, event.Project)
-			})
-			if err != nil {
-				return err
-			}
-			e.erasing.follow()
+			ended = append(ended, event.Project)
 		}
 	}
-	return nil
+	if len(ended) == 0 || e.config.AskHeld == nil {
+		return nil
+	}
+	defer e.erasing.follow()
+	return e.changeErasure(func(note *datadir.Erasure) {
+		note.Due = note.Due || slices.ContainsFunc(ended, func(project id.ID) bool {
+			return !slices.Contains(note.Dropped, project)
+		})
+	})
 }
 
 // noteDropped notes that this server has dropped what projects had, BEFORE others learn of it.
@@ -57,8 +58,12 @@ func (e *Engine) changeErasure(change func(note *datadir.Erasure)) error {
 	if err != nil {
 		return err
 	}
+	before := note
 	change(&note)
 	e.erasing.noted.count++
+	if note.Due == before.Due && slices.Equal(note.Dropped, before.Dropped) {
+		return nil
+	}
 	return note.Write(e.config.Dir)
 }
 
@@ -133,13 +138,22 @@ func (e *Engine) dropFollowed() error {
 // an entry that names a content without bringing it is about a project that has named it before, or
 // a content that was brought for it, and then the other one has it, too.
 func (e *Engine) dropped(gone map[id.ID]bool) ([]blobs.Hash, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		select {
+		case <-e.stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	lacks := map[work.Hash]bool{}
 	err := e.blobs.Packed(func(hashes []blobs.Hash) error {
 		question := make([]byte, 0, len(hashes)*len(blobs.Hash{}))
 		for _, h := range hashes {
 			question = append(question, h[:]...)
 		}
-		held, err := e.config.AskHeld(question)
+		held, err := e.config.AskHeld(ctx, question)
 		if err != nil {
 			return fmt.Errorf("what other servers have: %w", err)
 		}

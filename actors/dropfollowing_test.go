@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -19,7 +20,9 @@ func TestFollowedDropSurvivesCrashes(t *testing.T) {
 	var other *Engine
 	askOther := func(config Config) Config {
 		config.NoSearch = true
-		config.AskHeld = func(hashes []byte) ([]byte, error) { return other.HeldOf(hashes) }
+		config.AskHeld = func(_ context.Context, hashes []byte) ([]byte, error) {
+			return other.HeldOf(hashes)
+		}
 		return config
 	}
 	w := newDropWorld(t, askOther(dropConfig(t)))
@@ -92,7 +95,7 @@ func (w *dropWorld) followRemoval(t *testing.T) {
 // TestDroppedIsCheckedTwice has another server lack everything: what a project names stays.
 func TestDroppedIsCheckedTwice(t *testing.T) {
 	config := dropConfig(t)
-	config.AskHeld = func(hashes []byte) ([]byte, error) {
+	config.AskHeld = func(_ context.Context, hashes []byte) ([]byte, error) {
 		return make([]byte, len(hashes)/len(blobs.Hash{})), nil
 	}
 	w := newDropWorld(t, config)

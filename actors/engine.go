@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -86,7 +87,7 @@ type Config struct {
 	// AskMark has the server that leads call Mark. It is called where this one does not lead.
 	AskMark func()
 	// AskHeld has another server, that has followed all that this one has, answer HeldOf.
-	AskHeld func(hashes []byte) ([]byte, error)
+	AskHeld func(ctx context.Context, hashes []byte) ([]byte, error)
 	// OpenJournal opens the log of entries; journal.OpenLocal.
 	OpenJournal func(journal.Options) (journal.Journal, *journal.Recovery, error)
 

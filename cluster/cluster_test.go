@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -64,6 +65,31 @@ func (f *fixture) order(_ context.Context, o Order) error {
 		return journal.ErrNotLeading
 	}
 	return errors.New("it is broken")
+}
+
+// answerTest answers one question.
+func answerTest(question []byte) ([]byte, error) {
+	if string(question) != "a question" {
+		return nil, errors.New("it is another question")
+	}
+	return []byte("an answer"), nil
+}
+
+// TestQuestions puts questions to another member.
+func TestQuestions(t *testing.T) {
+	f := newFixture(t, false)
+	f.networks[0].Serve(&inbox{})
+	ask := func(text string) (byte, string, error) {
+		kind, answer, err := f.networks[1].call(t.Context(), 1, frameQuestion, []byte(text))
+		return kind, string(answer), err
+	}
+	kind, text, err := ask("a question")
+	if kind != frameQuestion || text != "an answer" || err != nil {
+		t.Errorf("%d, %q, %v", kind, text, err)
+	}
+	if _, _, err := ask("other"); err == nil || !strings.Contains(err.Error(), "another question") {
+		t.Error(err)
+	}
 }
 
 // TestOrders sends orders and notes to another member.
@@ -124,8 +150,8 @@ func newFixture(t *testing.T, plain bool) *fixture {
 	for at, m := range f.members {
 		n, err := Listen(Config{
 			Member: m.Number, Address: m.Address, Identity: f.identities[at], Order: f.order,
-			Noted: func(note []byte) { f.notes <- string(note) },
-			Log:   slog.New(slog.DiscardHandler), ln: listeners[at],
+			Noted: func(note []byte) { f.notes <- string(note) }, Asked: answerTest,
+			Log: slog.New(slog.DiscardHandler), ln: listeners[at],
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -282,6 +308,8 @@ func TestStrangers(t *testing.T) {
 			frame(framePull, []byte{3})...)},
 		"order of a stranger": {as3, append(hello(forCall, 3, group),
 			frame(frameOrder, []byte(`{"kind":"transfer","number":3}`))...)},
+		"question of a stranger": {as3, append(hello(forCall, 3, group),
+			frame(frameQuestion, []byte("a question"))...)},
 		"messages of a stranger": {as3, append(hello(forMessages, 3, group),
 			frame(frameMessage, encoded(t, message(3, 1, nil)))...)},
 		"message as a call": {as2, append(hello(forCall, 2, group), frame(frameMessage, nil)...)},
