@@ -49,10 +49,7 @@ func (e *Engine) drop() error {
 			return err
 		}
 	}
-	steps := []struct {
-		name string
-		do   func() error
-	}{
+	err := e.erasing.run([]erasureStep{
 		{"removed", e.settleOrders}, {"settled", e.renewLog},
 		{"log", func() error { return e.dropContents(gone) }},
 		{"contents", func() error { return e.dropManifests(gone) }},
@@ -61,20 +58,17 @@ func (e *Engine) drop() error {
 		{"feed", func() error { return e.save(gone, atOnce) }},
 		// The files of a generation stay until the second one after it is there.
 		{"sections", e.Save},
+		{"older sections", func() error { return e.endDrops(gone) }},
+	}...)
+	if err != nil {
+		return fmt.Errorf("%w; what is left of the project leaves the disk at the next start, "+
+			"or when it is removed again", err)
 	}
-	for _, one := range steps {
-		err := e.erasing.step(one.name)
-		if err == nil {
-			err = one.do()
-		}
-		if err != nil {
-			return fmt.Errorf("%w; what is left of the project leaves the disk at the next start, "+
-				"or when it is removed again", err)
-		}
-	}
-	if err := e.erasing.step("older sections"); err != nil {
-		return err
-	}
+	return nil
+}
+
+// endDrops says that projects have left the disk.
+func (e *Engine) endDrops(gone map[id.ID]bool) error {
 	projects := slices.SortedFunc(maps.Keys(gone), id.ID.Compare)
 	if err := e.noteDropped(projects); err != nil {
 		return err

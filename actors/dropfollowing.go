@@ -95,10 +95,7 @@ func (e *Engine) dropFollowed() error {
 		}
 	}
 	dropped := 0
-	steps := []struct {
-		name string
-		do   func() error
-	}{
+	err = e.erasing.run([]erasureStep{
 		{"drop followed", e.renewLogFollowed},
 		{"log", func() error {
 			return e.blobs.Drop(func() (hashes []blobs.Hash, err error) {
@@ -111,15 +108,9 @@ func (e *Engine) dropFollowed() error {
 		{"feed", func() error { return e.save(gone, atOnce) }},
 		// The files of a generation stay until the second one after it is there.
 		{"sections", e.Save},
-	}
-	for _, one := range steps {
-		err := e.erasing.step(one.name)
-		if err == nil {
-			err = one.do()
-		}
-		if err != nil {
-			return err
-		}
+	}...)
+	if err != nil {
+		return err
 	}
 	e.log.Info("what only removed projects had has left the disk of this server", "contents", dropped)
 	err = e.changeErasure(func(note *datadir.Erasure) {

@@ -101,10 +101,7 @@ func (e *Engine) eraseFollowed() error {
 	if err != nil {
 		return err
 	}
-	steps := []struct {
-		name string
-		do   func() error
-	}{
+	err = e.erasing.run([]erasureStep{
 		{"followed", func() error { e.blobs.Forget(gone); return e.renewLogFollowed() }},
 		{"log", func() error {
 			if len(keeping) == 0 {
@@ -114,15 +111,9 @@ func (e *Engine) eraseFollowed() error {
 			return errors.Join(e.save(keeping, atOnce), e.Save())
 		}},
 		{"sections", func() error { return e.blobs.Purge(gone) }},
-	}
-	for _, one := range steps {
-		err := e.erasing.step(one.name)
-		if err == nil {
-			err = one.do()
-		}
-		if err != nil {
-			return err
-		}
+	}...)
+	if err != nil {
+		return err
 	}
 	e.log.Info("what another server has purged has left the disk of this one", "contents", len(gone))
 	return nil

@@ -62,6 +62,26 @@ func (r *eraser) step(name string) error {
 	return r.hook(name)
 }
 
+// erasureStep is one of the steps of an erasure. It has the name of what is over when it begins.
+type erasureStep struct {
+	name string
+	do   func() error
+}
+
+// run takes steps until one fails.
+func (r *eraser) run(steps ...erasureStep) error {
+	for _, one := range steps {
+		err := r.step(one.name)
+		if err == nil {
+			err = one.do()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // resumeErasure erases what was purged, and drops the projects that were removed, BEFORE the
 // process died.
 func (e *Engine) resumeErasure() error {
@@ -88,10 +108,7 @@ func (e *Engine) erase() error {
 		return nil
 	}
 	var keeping map[id.ID]bool
-	steps := []struct {
-		name string
-		do   func() error
-	}{
+	return e.erasing.run([]erasureStep{
 		{"marked", e.settleOrders},
 		{"settled", func() (err error) { keeping, err = e.forgetTexts(texts); return err }},
 		{"texts", func() error { e.blobs.Forget(gone); return e.renewLog() }},
@@ -103,21 +120,11 @@ func (e *Engine) erase() error {
 			// The files of a generation stay until the second one after it is there.
 			return errors.Join(e.save(keeping, atOnce), e.Save())
 		}},
-	}
-	for _, one := range steps {
-		err := e.erasing.step(one.name)
-		if err == nil {
-			err = one.do()
-		}
-		if err != nil {
+		{"packs", func() error {
+			_, err := e.OperatorDo(&identity.EndErasure{Hashes: hashes})
 			return err
-		}
-	}
-	if err := e.erasing.step("packs"); err != nil {
-		return err
-	}
-	_, err := e.OperatorDo(&identity.EndErasure{Hashes: hashes})
-	return err
+		}},
+	}...)
 }
 
 // forgetTexts has tasks lose what they keep of purged texts. It returns the projects that name, or

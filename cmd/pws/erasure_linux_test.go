@@ -5,10 +5,8 @@ import (
 
 	"fmt"
 
-	mathrand "math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"pws/internal/disk/disktest"
 )
@@ -16,7 +14,7 @@ import (
 // TestPurgeOnAllMembers purges a content: it leaves the disks of all members, also of one that was
 // down meanwhile.
 func TestPurgeOnAllMembers(t *testing.T) {
-	n := erasable(t)
+	n := underLoad(t)
 	secret := rand.Text()
 	hash := n.put(n.load.world.Load().project, secret)
 	n.onDisks(secret, true)
@@ -29,7 +27,7 @@ func TestPurgeOnAllMembers(t *testing.T) {
 // TestRemovalOnAllMembers removes a project: what it had leaves the disks of all members, but not
 // what another project has, too.
 func TestRemovalOnAllMembers(t *testing.T) {
-	n := erasable(t)
+	n := underLoad(t)
 	var made struct {
 		Project struct {
 			ID string `json:"id"`
@@ -57,22 +55,6 @@ func TestRemovalOnAllMembers(t *testing.T) {
 	n.onDisks(shared, true)
 	n.waitAgreed(false)
 	n.finish()
-}
-
-// erasable is a group under load.
-func erasable(t *testing.T) *disturbed {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("runs several servers")
-	}
-	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	n := &disturbed{
-		nemesisGroup: openGroup(t, new(loopback)), random: mathrand.New(mathrand.NewPCG(seed, seed)),
-	}
-	n.waitAgreed(false)
-	n.load = startLoad(t, n.nemesisGroup, seed)
-	return n
 }
 
 // put writes a file of a random name, and returns the hash of its content.

@@ -140,6 +140,23 @@ func runNemesis(t *testing.T, place nemesisPlace, faults []nemesisFault) {
 	n.finish()
 }
 
+// underLoad is a group of servers on loopback addresses that clients work with, for a test that
+// runs beside others.
+func underLoad(t *testing.T, args ...string) *disturbed {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("runs several servers")
+	}
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	n := &disturbed{
+		nemesisGroup: openGroup(t, new(loopback), args...), random: rand.New(rand.NewPCG(seed, seed)),
+	}
+	n.waitAgreed(false)
+	n.load = startLoad(t, n.nemesisGroup, seed)
+	return n
+}
+
 // finish stops the load and checks everything.
 func (n *disturbed) finish() {
 	n.t.Helper()

@@ -2,27 +2,15 @@ package main
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"testing"
-	"time"
 )
 
 // TestLeaderIsNew has a member be down while another one is added and leads. It learns of the new
 // member from those that it knows, and gets what it lacks from the one that leads.
 func TestLeaderIsNew(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs several servers")
-	}
 	for _, lacks := range []bool{false, true} {
 		t.Run(fmt.Sprintf("lacks=%v", lacks), func(t *testing.T) {
-			t.Parallel()
-			seed := uint64(time.Now().UnixNano())
-			n := &disturbed{
-				nemesisGroup: openGroup(t, new(loopback), awayOptions...),
-				random:       rand.New(rand.NewPCG(seed, seed)),
-			}
-			n.waitAgreed(false)
-			n.load = startLoad(t, n.nemesisGroup, seed)
+			n := underLoad(t, awayOptions...)
 			away := n.anyFollower()
 			n.kill(away)
 			added := n.add()

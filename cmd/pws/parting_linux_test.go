@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -11,16 +10,7 @@ import (
 // TestRemovedMemberIsNeeded removes one of three members while another one does not run. The
 // removed one goes on until the other has applied that, and ends by itself.
 func TestRemovedMemberIsNeeded(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs several servers")
-	}
-	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	n := &disturbed{
-		nemesisGroup: openGroup(t, new(loopback)), random: rand.New(rand.NewPCG(seed, seed)),
-	}
-	n.waitAgreed(false)
-	n.load = startLoad(t, n.nemesisGroup, seed)
+	n := underLoad(t)
 	removed := n.anyFollower()
 	removed.leaves = true
 	var halted *nemesisMember

@@ -5,10 +5,8 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
-	mathrand "math/rand/v2"
 	"os"
 	"testing"
-	"time"
 )
 
 // What others write while a member is away: more than a leader keeps of raft's log, in files of a
@@ -27,17 +25,7 @@ var awayOptions = []string{
 // replaces its data by a copy of that of the leader, by itself, also if it is killed meanwhile, and
 // has everything in the end.
 func TestAwayTooLong(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs several servers")
-	}
-	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	n := &disturbed{
-		nemesisGroup: openGroup(t, new(loopback), awayOptions...),
-		random:       mathrand.New(mathrand.NewPCG(seed, seed)),
-	}
-	n.waitAgreed(false)
-	n.load = startLoad(t, n.nemesisGroup, seed)
+	n := underLoad(t, awayOptions...)
 	m := n.anyFollower()
 	n.kill(m)
 	n.cutLogs(n.members...)
