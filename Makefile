@@ -40,13 +40,14 @@ NEED_NO_LOCK = $(shell git grep -l '^func Test.*NeedNoLock' -- $(PURE:%='%/*_tes
 # end.
 CHECKS := 30
 RACED_SEEDS := 15
+SIM_SEEDS := 1000
 SOAK_SEEDS := 1000000
 SOAK_WHOLE_SEEDS := 50000
 RACE_EXIT := GORACE=atexit_sleep_ms=10
 RACE = CGO_ENABLED=1 $(RACE_EXIT) RAPID_CHECKS=$(CHECKS) PWS_SEEDS=$(RACED_SEEDS) $(GO) test -race -vet=off
 
 .PHONY: build install dist run test test-mcp test-web screenshots test-hosts test-openapi lint-openapi vet format cross crossvet lint unit plain \
-	raced-program scripts race nightly golden fuzz bench demo soak clean
+	raced-program scripts race sim nightly golden fuzz bench demo soak clean
 
 # VERSION is the tag of the commit without its v, with what has changed since. Without a tag the
 # program has the version in cmd/pws/main.go. Symbols and debug information are left out: profiles and
@@ -128,6 +129,11 @@ race:
 
 scripts:
 	$(GO) test -run 'TestScripts' ./cmd/pws
+
+# sim simulates groups of whole servers, as many as take a minute; make test simulates a few of them with
+# the race detector.
+sim:
+	PWS_SEEDS=$(SIM_SEEDS) $(GO) test -vet=off -run 'TestGroupSim$$' ./actors
 
 # nightly is what takes longer than a change has to wait for: every test with the race detector, every
 # byte cut and flipped, many rounds of crashes, large crowds, and fuzzing.
