@@ -119,10 +119,7 @@ func (j *JoinResult) add(ctx context.Context, g *members, number uint64) (*membe
 		return nil, err
 	}
 	from, id := ordered[1], strconv.FormatUint(number, 10)
-	m, err := g.newMember(number)
-	if err != nil {
-		return nil, err
-	}
+	m := g.newMember(number)
 	m.arguments = append(m.arguments, "--cluster", m.peer)
 	if err := g.cluster(ctx, "key", "--dir", g.path("keys"), id); err != nil {
 		return nil, err

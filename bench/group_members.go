@@ -30,6 +30,13 @@ type members struct {
 	credential string
 }
 
+// The ports of members, less their numbers. No other group has the same address. Connections between
+// members begin at that address too, with ports of 32768 and more.
+const (
+	memberPort = 18000
+	peerPort   = 19000
+)
+
 // member is one server of a group.
 type member struct {
 	*server
@@ -75,10 +82,7 @@ func (g *members) begin(ctx context.Context) error {
 	}
 	var peers []string
 	for number := range uint64(groupMembers) {
-		m, err := g.newMember(number + 1)
-		if err != nil {
-			return err
-		}
+		m := g.newMember(number + 1)
 		peers = append(peers, m.peer)
 		g.all = append(g.all, m)
 	}
@@ -103,12 +107,8 @@ func (g *members) begin(ctx context.Context) error {
 }
 
 // newMember is a member that does not run yet. It lacks the flag --cluster.
-func (g *members) newMember(number uint64) (*member, error) {
-	ports, err := freePorts(g.host, 2)
-	if err != nil {
-		return nil, err
-	}
-	host := net.JoinHostPort(g.host, ports[0])
+func (g *members) newMember(number uint64) *member {
+	host := net.JoinHostPort(g.host, fmt.Sprint(memberPort+number))
 	s := &server{
 		config: g.config, dataDir: g.path(fmt.Sprint("data-", number)), listen: host, host: host,
 		api: &client.API{Host: host, Credential: g.credential},
@@ -117,8 +117,8 @@ func (g *members) newMember(number uint64) (*member, error) {
 			"--cluster-keys", g.path(fmt.Sprint("keys/member-", number)),
 		},
 	}
-	peer := fmt.Sprintf("%d=%s", number, net.JoinHostPort(g.host, ports[1]))
-	return &member{server: s, number: number, peer: peer}, nil
+	peer := net.JoinHostPort(g.host, fmt.Sprint(peerPort+number))
+	return &member{server: s, number: number, peer: fmt.Sprintf("%d=%s", number, peer)}
 }
 
 func (m *member) start(ctx context.Context) error { return m.server.start(ctx) }

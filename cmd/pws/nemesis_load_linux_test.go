@@ -65,7 +65,8 @@ func startLoad(t *testing.T, g *nemesisGroup, seed uint64) *nemesisLoad {
 	l := &nemesisLoad{t: t, group: g, history: newNemesisHistory()}
 	for number := range nemesisWorkers {
 		api := &rest.API{Host: g.host(number)}
-		handle := fmt.Sprint("nemesis-", number)
+		// A test may start loads of several seeds on one group.
+		handle := fmt.Sprintf("nemesis-%x-%d", seed, number)
 		if err := api.Register(handle); err != nil {
 			t.Fatal(err)
 		}
