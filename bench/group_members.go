@@ -30,8 +30,8 @@ type members struct {
 	credential string
 }
 
-// The ports of members, less their numbers. No other group has the same address. Connections between
-// members begin at that address too, with ports of 32768 and more.
+// The ports of members, less their numbers. No other group has the same address. Connections
+// between members begin at that address too, with ports of 32768 and more.
 const (
 	memberPort = 18000
 	peerPort   = 19000

@@ -13,7 +13,7 @@ const unledTicks = 2
 // watchLeader has this member take messages of a leader that it does not know. A leader that was
 // added while this member was down is in entries that only the leader sends. So the member asks
 // those that it knows who the members are, and takes them for members until it has applied those
-// entries.
+// entries. One that was removed while it was down is sent nothing any more, and ends.
 func (m *Membership) watchLeader() {
 	ticker := time.NewTicker(clockEvery)
 	defer ticker.Stop()
@@ -27,7 +27,7 @@ func (m *Membership) watchLeader() {
 		own := m.Status()
 		switch {
 		case own.Leader != 0:
-			if unled = 0; guests != nil && has(own.Members, own.Leader) {
+			if unled = 0; guests != nil && replica.Listed(own.Members, own.Leader) {
 				guests = nil
 				m.network.SetGuests(nil)
 			}
@@ -38,7 +38,13 @@ func (m *Membership) watchLeader() {
 		if unled++; unled < unledTicks {
 			continue
 		}
-		if found := guestsOf(own, m.Ask()); found != nil && !slices.Equal(found, guests) {
+		answers := m.Ask()
+		if replica.RemovedAway(own, statuses(answers)) {
+			m.settings.Log.Warn("others say that this member was removed while they did not reach it")
+			m.release()
+			return
+		}
+		if found := guestsOf(own, answers); found != nil && !slices.Equal(found, guests) {
 			guests = found
 			m.settings.Log.Info("others name members that are not known here yet", "members", guests)
 			m.network.SetGuests(guests)
@@ -52,19 +58,16 @@ func (m *Membership) watchLeader() {
 func guestsOf(own replica.Status, answers []Asked) (guests []replica.Member) {
 	applied := own.Applied
 	for _, one := range answers {
-		if one.Err != nil || one.Status.Applied <= applied || !has(one.Status.Members, own.Member) {
+		s := one.Status
+		if one.Err != nil || s.Applied <= applied || !replica.Listed(s.Members, own.Member) {
 			continue
 		}
-		applied, guests = one.Status.Applied, nil
-		for _, m := range one.Status.Members {
-			if !has(own.Members, m.Number) {
+		applied, guests = s.Applied, nil
+		for _, m := range s.Members {
+			if !replica.Listed(own.Members, m.Number) {
 				guests = append(guests, m)
 			}
 		}
 	}
 	return guests
-}
-
-func has(members []replica.Member, number uint64) bool {
-	return slices.ContainsFunc(members, func(m replica.Member) bool { return m.Number == number })
 }

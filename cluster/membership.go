@@ -84,6 +84,7 @@ type Membership struct {
 	identity *Identity
 	network  *Network
 	journal  *replica.Journal
+	released sync.Once
 }
 
 // Open takes the address of a member. What the data directory says of an earlier run has to agree

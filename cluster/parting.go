@@ -27,16 +27,23 @@ func (m *Membership) part() {
 		case <-ticker.C:
 		}
 	}
-	m.settings.Removed()
+	m.release()
 }
+
+// release has the server end. The member may learn of its removal in two ways at once.
+func (m *Membership) release() { m.released.Do(m.settings.Removed) }
 
 // parted asks the others whether they go on without this member.
 func (m *Membership) parted() bool {
-	var answers []replica.Status
-	for _, one := range m.Ask() {
+	return replica.Parted(m.Status(), statuses(m.Ask()))
+}
+
+// statuses are those of the members that have answered.
+func statuses(answers []Asked) (all []replica.Status) {
+	for _, one := range answers {
 		if one.Err == nil {
-			answers = append(answers, one.Status)
+			all = append(all, one.Status)
 		}
 	}
-	return replica.Parted(m.Status(), answers)
+	return all
 }

@@ -43,6 +43,22 @@ func TestRemovedMemberIsNeeded(t *testing.T) {
 	n.finish()
 }
 
+// TestRemovedWhileDown has a member start that the others have removed while it was down. They send
+// it nothing, and it must learn from their answers that it is to end.
+func TestRemovedWhileDown(t *testing.T) {
+	n := underLoad(t)
+	removed := n.anyFollower()
+	removed.leaves = true
+	n.kill(removed)
+	n.order(func(status *clusterStatus) bool { return !status.has(removed.number) },
+		"remove", fmt.Sprint(removed.number))
+	n.startAgain(removed)
+	n.logs(removed, "was removed while they did not reach it")
+	n.parts(removed)
+	n.load.regain("a member was removed", nemesisRegainMax)
+	n.finish()
+}
+
 // parts waits until a member that was removed ends, unless it is down, and forgets it.
 func (n *disturbed) parts(m *nemesisMember) {
 	n.t.Helper()

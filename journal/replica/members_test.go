@@ -197,3 +197,43 @@ func TestParted(t *testing.T) {
 		t.Error("one that was not removed parts")
 	}
 }
+
+// TestRemovedAway asks whether a member was removed that has not applied that.
+func TestRemovedAway(t *testing.T) {
+	voters := func(numbers ...uint64) (all []Member) {
+		for _, number := range numbers {
+			all = append(all, Member{number, "a:1", true})
+		}
+		return all
+	}
+	own := Status{Member: 4, Applied: 10, Members: voters(1, 2, 4)}
+	at := func(member, applied uint64, numbers ...uint64) Status {
+		return Status{Member: member, Applied: applied, Members: voters(numbers...)}
+	}
+	for what, one := range map[string]struct {
+		answers []Status
+		want    bool
+	}{
+		"nobody answers":                {nil, false},
+		"one of two":                    {[]Status{at(1, 11, 1, 2)}, false},
+		"both":                          {[]Status{at(1, 11, 1, 2), at(2, 12, 1, 2)}, true},
+		"one is behind":                 {[]Status{at(1, 11, 1, 2), at(2, 9, 1, 2, 4)}, false},
+		"one has not applied it":        {[]Status{at(1, 12, 1, 2), at(2, 11, 1, 2, 4)}, false},
+		"it was added later":            {[]Status{at(1, 12, 1, 2, 4), at(2, 11, 1, 2)}, false},
+		"two of three of a later group": {[]Status{at(1, 20, 1, 2, 5), at(5, 20, 1, 2, 5)}, true},
+		"others of a later group":       {[]Status{at(1, 20, 5, 6, 7), at(5, 20, 5, 6, 7)}, false},
+		"answers of no later state":     {[]Status{at(1, 10, 1, 2), at(2, 10, 1, 2)}, false},
+	} {
+		if got := RemovedAway(own, one.answers); got != one.want {
+			t.Errorf("%s: %v, want %v", what, got, one.want)
+		}
+	}
+	own.Members = voters(1, 2)
+	if RemovedAway(own, []Status{at(1, 11, 1, 2), at(2, 11, 1, 2)}) {
+		t.Error("one that was not added yet was removed")
+	}
+	own.Members, own.Removed = voters(1, 2, 4), true
+	if RemovedAway(own, []Status{at(1, 11, 1, 2), at(2, 11, 1, 2)}) {
+		t.Error("one that has applied its removal was removed while it was away")
+	}
+}

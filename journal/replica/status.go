@@ -46,20 +46,56 @@ type Status struct {
 // the group may need the member's vote: a voter that has not applied the removal counts the member
 // among the voters.
 func Parted(own Status, answers []Status) bool {
-	voters, apart := 0, 0
-	for _, m := range own.Members {
+	return own.Removed && mostVoters(own.Members, func(voter uint64) bool {
+		// The member itself is sent nothing AFTER its removal.
+		return slices.ContainsFunc(answers, func(s Status) bool {
+			return s.Member == voter && s.Applied >= own.Applied
+		})
+	})
+}
+
+// RemovedAway reports whether a member was removed while it was not reached, by the member's own
+// status and those that others have answered. Nobody sends it the removal any more. By the newest
+// answer it is no member, and most voters in that answer say the same and are ahead of the member.
+// The number of a member that was removed is not used again.
+func RemovedAway(own Status, answers []Status) bool {
+	if own.Removed || !Listed(own.Members, own.Member) {
+		return false
+	}
+	var newest Status
+	without := func(s Status) bool {
+		return s.Applied > own.Applied && !Listed(s.Members, own.Member)
+	}
+	for _, s := range answers {
+		if s.Applied > newest.Applied {
+			newest = s
+		}
+	}
+	return without(newest) && mostVoters(newest.Members, func(voter uint64) bool {
+		return slices.ContainsFunc(answers, func(s Status) bool {
+			return s.Member == voter && without(s)
+		})
+	})
+}
+
+// Listed reports whether one of the members has the number.
+func Listed(members []Member, number uint64) bool {
+	return slices.ContainsFunc(members, func(m Member) bool { return m.Number == number })
+}
+
+// mostVoters reports whether something holds for most voters. There is at least one voter then.
+func mostVoters(members []Member, holds func(voter uint64) bool) bool {
+	voters, of := 0, 0
+	for _, m := range members {
 		if !m.Voter {
 			continue
 		}
 		voters++
-		// The member itself is sent nothing AFTER its removal.
-		if slices.ContainsFunc(answers, func(s Status) bool {
-			return s.Member == m.Number && s.Applied >= own.Applied
-		}) {
-			apart++
+		if holds(m.Number) {
+			of++
 		}
 	}
-	return own.Removed && apart > voters/2
+	return of > voters/2
 }
 
 // Status returns what is known now.
