@@ -194,6 +194,7 @@ func (n *Node) Step(m *raftpb.Message) {
 			return
 		}
 	default:
+		n.believe(m)
 	}
 	// The error says that the message was of no use.
 	_ = n.raw.Step(m)
@@ -353,12 +354,13 @@ func (n *Node) sendEntries(ready *raft.Ready, send func(*raftpb.Message)) []*raf
 	})
 }
 
-// send sends a message, unless it is a descriptor that would be ignored, or asks for votes that
-// this member must not get.
+// send sends a message, unless it is a descriptor that would be ignored, asks for votes that this
+// member must not get, or answers one that believe has made.
 func (n *Node) send(m *raftpb.Message, send func(*raftpb.Message)) {
-	if n.ineligible && m.GetType() == raftpb.MsgPreVote {
+	if n.ineligible && m.GetType() == raftpb.MsgPreVote || m.GetTo() == 0 {
 		return
 	}
+	n.vouch(m)
 	if m.GetType() == raftpb.MsgSnap && !names(m.GetSnapshot(), m.GetTo()) {
 		n.unnamed = true
 		n.Reported(m.GetTo(), false)
