@@ -46,7 +46,7 @@ SOAK_WHOLE_SEEDS := 50000
 RACE_EXIT := GORACE=atexit_sleep_ms=10
 RACE = CGO_ENABLED=1 $(RACE_EXIT) RAPID_CHECKS=$(CHECKS) PWS_SEEDS=$(RACED_SEEDS) $(GO) test -race -vet=off
 
-.PHONY: build install dist run test test-mcp test-web screenshots test-hosts test-openapi lint-openapi vet format cross crossvet lint unit plain \
+.PHONY: build install dist run test nemesis test-mcp test-web screenshots test-hosts test-openapi lint-openapi vet format cross crossvet lint unit plain \
 	raced-program scripts race sim nightly golden fuzz bench demo soak clean
 
 # VERSION is the tag of the commit without its v, with what has changed since. Without a tag the
@@ -134,6 +134,10 @@ scripts:
 # the race detector.
 sim:
 	PWS_SEEDS=$(SIM_SEEDS) $(GO) test -vet=off -run 'TestGroupSim$$' ./actors
+
+# nemesis disturbs groups of real servers under load for a minute; make test does so for seconds.
+nemesis:
+	PWS_NEMESIS_TIME=2m $(GO) test -vet=off -run 'TestNemesis(Partitions)?$$' ./cmd/pws
 
 # nightly is what takes longer than a change has to wait for: every test with the race detector, every
 # byte cut and flipped, many rounds of crashes, large crowds, and fuzzing.

@@ -61,11 +61,13 @@
 // refuses to remove a voter where most of those who are left were not heard lately.
 //
 // A member goes by the newest change that it has applied, so others may not know yet that one was
-// agreed on. Three rules keep them from waiting for ever for somebody who is gone. That a change
+// agreed on. Four rules keep them from waiting for ever for somebody who is gone. That a change
 // was agreed on is durable BEFORE it is applied: nobody comes back with an older group. Nothing is
 // proposed behind a change until it is applied: a removed leader has no entries that the others
-// lack. And a member that was removed goes on answering until nobody has asked it for anything for
-// a while. A leader that removes itself asks the voter that has most to begin an election.
+// lack. A member that was removed goes on answering until nobody has asked it for anything for a
+// while. And where its log is longer, with the first entry of a leader that then lost power, it
+// refuses its vote, but the answer names what is agreed on (vouch and believe). A leader that
+// removes itself asks the voter that has most to begin an election.
 //
 // A new member starts from a copy of the data of another one and a Descriptor, which was made
 // BEFORE the copy. The copy may have entries of the journal that the descriptor has not; the gate
