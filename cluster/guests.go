@@ -38,7 +38,7 @@ func (m *Membership) watchLeader() {
 		if unled++; unled < unledTicks {
 			continue
 		}
-		answers := m.Ask()
+		answers := m.ask(slices.Concat(own.Members, guests))
 		if replica.RemovedAway(own, statuses(answers)) {
 			m.settings.Log.Warn("others say that this member was removed while they did not reach it")
 			m.release()
@@ -53,13 +53,13 @@ func (m *Membership) watchLeader() {
 }
 
 // guestsOf are the members that a member does not know, by the newest of the answers of others. It
-// is nil where none of them has applied more than the member itself and counts it among the
-// members.
+// is nil where none of them has applied more than the member itself. The guests are asked, too: the
+// member may have been removed BEFORE they were added.
 func guestsOf(own replica.Status, answers []Asked) (guests []replica.Member) {
 	applied := own.Applied
 	for _, one := range answers {
 		s := one.Status
-		if one.Err != nil || s.Applied <= applied || !replica.Listed(s.Members, own.Member) {
+		if one.Err != nil || s.Applied <= applied {
 			continue
 		}
 		applied, guests = s.Applied, nil

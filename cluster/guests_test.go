@@ -28,7 +28,7 @@ func TestGuests(t *testing.T) {
 		"no answer":               {[]Asked{broken}, "[]"},
 		"the same members":        {[]Asked{says(11, a, b, c)}, "[]"},
 		"what is not newer":       {[]Asked{says(10, a, b, c, d)}, "[]"},
-		"one without this member": {[]Asked{says(11, a, b, d)}, "[]"},
+		"one without this member": {[]Asked{says(11, a, b, d)}, "[{4 d:1 false}]"},
 		"a new one":               {[]Asked{says(11, a, c, d)}, "[{4 d:1 false}]"},
 		"the newest of the answers": {[]Asked{says(12, a, c, d, e), says(11, a, c, d)},
 			"[{4 d:1 false} {5 e:1 false}]"},

@@ -270,10 +270,12 @@ type Asked struct {
 const askTime = 2 * time.Second
 
 // Ask asks all members, at the same time.
-func (m *Membership) Ask() []Asked {
+func (m *Membership) Ask() []Asked { return m.ask(m.Status().Members) }
+
+// ask is Ask for members and guests.
+func (m *Membership) ask(members []replica.Member) []Asked {
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)
 	defer cancel()
-	members := m.Status().Members
 	all := make([]Asked, len(members))
 	var asking sync.WaitGroup
 	for at, one := range members {

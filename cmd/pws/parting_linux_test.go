@@ -44,19 +44,28 @@ func TestRemovedMemberIsNeeded(t *testing.T) {
 }
 
 // TestRemovedWhileDown has a member start that the others have removed while it was down. They send
-// it nothing, and it must learn from their answers that it is to end.
+// it nothing, and it must learn from their answers that it is to end. It may not know all of them.
 func TestRemovedWhileDown(t *testing.T) {
-	n := underLoad(t)
-	removed := n.anyFollower()
-	removed.leaves = true
-	n.kill(removed)
-	n.order(func(status *clusterStatus) bool { return !status.has(removed.number) },
-		"remove", fmt.Sprint(removed.number))
-	n.startAgain(removed)
-	n.logs(removed, "was removed while they did not reach it")
-	n.parts(removed)
-	n.load.regain("a member was removed", nemesisRegainMax)
-	n.finish()
+	for _, replaced := range []bool{false, true} {
+		t.Run(fmt.Sprintf("replaced=%v", replaced), func(t *testing.T) {
+			n := underLoad(t)
+			removed := n.anyFollower()
+			removed.leaves = true
+			n.kill(removed)
+			n.order(func(status *clusterStatus) bool { return !status.has(removed.number) },
+				"remove", fmt.Sprint(removed.number))
+			if replaced {
+				n.replaceMember(n.members[slices.IndexFunc(n.members, func(m *nemesisMember) bool {
+					return m != removed
+				})])
+			}
+			n.startAgain(removed)
+			n.logs(removed, "was removed while they did not reach it")
+			n.parts(removed)
+			n.load.regain("a member was removed", nemesisRegainMax)
+			n.finish()
+		})
+	}
 }
 
 // parts waits until a member that was removed ends, unless it is down, and forgets it.
