@@ -59,7 +59,7 @@ func (e *Engine) drop() error {
 		// The files of a generation stay until the second one after it is there.
 		{"sections", e.Save},
 		{"older sections", func() error { return e.endDrops(gone) }},
-	}...)
+	})
 	if err != nil {
 		return fmt.Errorf("%w; what is left of the project leaves the disk at the next start, "+
 			"or when it is removed again", err)

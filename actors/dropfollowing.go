@@ -108,7 +108,7 @@ func (e *Engine) dropFollowed() error {
 		{"feed", func() error { return e.save(gone, atOnce) }},
 		// The files of a generation stay until the second one after it is there.
 		{"sections", e.Save},
-	}...)
+	})
 	if err != nil {
 		return err
 	}

@@ -111,7 +111,7 @@ func (e *Engine) eraseFollowed() error {
 			return errors.Join(e.save(keeping, atOnce), e.Save())
 		}},
 		{"sections", func() error { return e.blobs.Purge(gone) }},
-	}...)
+	})
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ type erasureStep struct {
 }
 
 // run takes steps until one fails.
-func (r *eraser) run(steps ...erasureStep) error {
+func (r *eraser) run(steps []erasureStep) error {
 	for _, one := range steps {
 		err := r.step(one.name)
 		if err == nil {
@@ -124,7 +124,7 @@ func (e *Engine) erase() error {
 			_, err := e.OperatorDo(&identity.EndErasure{Hashes: hashes})
 			return err
 		}},
-	}...)
+	})
 }
 
 // forgetTexts has tasks lose what they keep of purged texts. It returns the projects that name, or

@@ -38,8 +38,8 @@ func (m *Membership) watchLeader() {
 		if unled++; unled < unledTicks {
 			continue
 		}
-		answers := m.ask(slices.Concat(own.Members, guests))
-		if replica.RemovedAway(own, statuses(answers)) {
+		answers := statuses(m.ask(slices.Concat(own.Members, guests)))
+		if replica.RemovedAway(own, answers) {
 			m.settings.Log.Warn("others say that this member was removed while they did not reach it")
 			m.release()
 			return
@@ -55,11 +55,10 @@ func (m *Membership) watchLeader() {
 // guestsOf are the members that a member does not know, by the newest of the answers of others. It
 // is nil where none of them has applied more than the member itself. The guests are asked, too: the
 // member may have been removed BEFORE they were added.
-func guestsOf(own replica.Status, answers []Asked) (guests []replica.Member) {
+func guestsOf(own replica.Status, answers []replica.Status) (guests []replica.Member) {
 	applied := own.Applied
-	for _, one := range answers {
-		s := one.Status
-		if one.Err != nil || s.Applied <= applied {
+	for _, s := range answers {
+		if s.Applied <= applied {
 			continue
 		}
 		applied, guests = s.Applied, nil

@@ -34,7 +34,7 @@ func TestGuests(t *testing.T) {
 			"[{4 d:1 false} {5 e:1 false}]"},
 		"one that was removed again": {[]Asked{says(11, a, c, d), says(12, a, b, c)}, "[]"},
 	} {
-		if got := fmt.Sprint(guestsOf(own, one.answers)); got != one.want {
+		if got := fmt.Sprint(guestsOf(own, statuses(one.answers))); got != one.want {
 			t.Errorf("%s: %s, want %s", what, got, one.want)
 		}
 	}

@@ -104,15 +104,7 @@ func (n *Node) allows(c Change) error {
 }
 
 // hearsMost reports whether most of the voters were heard lately.
-func (n *Node) hearsMost(voters []uint64) bool {
-	heard := 0
-	for _, voter := range voters {
-		if n.lately(voter) {
-			heard++
-		}
-	}
-	return heard > len(voters)/2
-}
+func (n *Node) hearsMost(voters []uint64) bool { return most(voters, n.lately) }
 
 // closeBy reports whether a member has almost all that this leader has.
 func (n *Node) closeBy(member uint64) (is bool) {

@@ -89,16 +89,27 @@ func (g *group) has(number uint64) bool {
 func (g *group) hadRemoved(number uint64) bool { return slices.Contains(g.removed, number) }
 
 // voters are the numbers of the voters, learners those of the others.
-func (g *group) voters() []uint64   { return g.numbers(true) }
-func (g *group) learners() []uint64 { return g.numbers(false) }
+func (g *group) voters() []uint64   { return numbersOf(g.members, true) }
+func (g *group) learners() []uint64 { return numbersOf(g.members, false) }
 
-func (g *group) numbers(voters bool) (all []uint64) {
-	for _, m := range g.members {
+func numbersOf(members []Member, voters bool) (all []uint64) {
+	for _, m := range members {
 		if m.Voter == voters {
 			all = append(all, m.Number)
 		}
 	}
 	return all
+}
+
+// most reports whether something holds for most of the voters. There is at least one voter then.
+func most(voters []uint64, holds func(voter uint64) bool) bool {
+	of := 0
+	for _, voter := range voters {
+		if holds(voter) {
+			of++
+		}
+	}
+	return of > len(voters)/2
 }
 
 // conf is what raft knows of the group.

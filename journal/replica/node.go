@@ -193,8 +193,9 @@ func (n *Node) Step(m *raftpb.Message) {
 			n.fail(fmt.Errorf("%w: %d, and the last is %d", ErrForgotten, m.GetCommit(), n.log.last()))
 			return
 		}
-	default:
+	case raftpb.MsgPreVoteResp, raftpb.MsgVoteResp:
 		n.believe(m)
+	default:
 	}
 	// The error says that the message was of no use.
 	_ = n.raw.Step(m)

@@ -9,18 +9,20 @@ import "go.etcd.io/raft/v3/raftpb"
 
 // vouch names in an answer of a removed member the last entry that is known to be agreed on.
 func (n *Node) vouch(m *raftpb.Message) {
-	term, err := n.log.Term(n.applied)
-	if !answersVote(m) || !n.Removed() || err != nil {
+	if kind := m.GetType(); kind != raftpb.MsgPreVoteResp && kind != raftpb.MsgVoteResp ||
+		!n.Removed() {
 		return
 	}
-	m.Commit, m.LogTerm = new(n.applied), new(term)
+	if term, err := n.log.Term(n.applied); err == nil {
+		m.Commit, m.LogTerm = new(n.applied), new(term)
+	}
 }
 
-// believe takes the entry that an answer names for agreed on, if this member has it and knows no
-// leader, who would say so. Whoever has the entry has all that are before it.
+// believe takes the entry that an answer to a request for votes names for agreed on, if this member
+// has it and knows no leader, who would say so. Whoever has the entry has all that are before it.
 func (n *Node) believe(m *raftpb.Message) {
 	status := n.raw.BasicStatus()
-	if !answersVote(m) || m.GetCommit() <= status.GetCommit() || status.Lead != 0 {
+	if m.GetCommit() <= status.GetCommit() || status.Lead != 0 {
 		return
 	}
 	if term, err := n.log.Term(m.GetCommit()); err != nil || term != m.GetLogTerm() {
@@ -32,9 +34,4 @@ func (n *Node) believe(m *raftpb.Message) {
 		Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(0)), To: new(n.config.Member),
 		Term: new(status.GetTerm()), Commit: new(m.GetCommit()),
 	})
-}
-
-func answersVote(m *raftpb.Message) bool {
-	kind := m.GetType()
-	return kind == raftpb.MsgPreVoteResp || kind == raftpb.MsgVoteResp
 }

@@ -46,7 +46,7 @@ type Status struct {
 // the group may need the member's vote: a voter that has not applied the removal counts the member
 // among the voters.
 func Parted(own Status, answers []Status) bool {
-	return own.Removed && mostVoters(own.Members, func(voter uint64) bool {
+	return own.Removed && most(numbersOf(own.Members, true), func(voter uint64) bool {
 		// The member itself is sent nothing AFTER its removal.
 		return slices.ContainsFunc(answers, func(s Status) bool {
 			return s.Member == voter && s.Applied >= own.Applied
@@ -71,7 +71,7 @@ func RemovedAway(own Status, answers []Status) bool {
 			newest = s
 		}
 	}
-	return without(newest) && mostVoters(newest.Members, func(voter uint64) bool {
+	return without(newest) && most(numbersOf(newest.Members, true), func(voter uint64) bool {
 		return slices.ContainsFunc(answers, func(s Status) bool {
 			return s.Member == voter && without(s)
 		})
@@ -81,21 +81,6 @@ func RemovedAway(own Status, answers []Status) bool {
 // Listed reports whether one of the members has the number.
 func Listed(members []Member, number uint64) bool {
 	return slices.ContainsFunc(members, func(m Member) bool { return m.Number == number })
-}
-
-// mostVoters reports whether something holds for most voters. There is at least one voter then.
-func mostVoters(members []Member, holds func(voter uint64) bool) bool {
-	voters, of := 0, 0
-	for _, m := range members {
-		if !m.Voter {
-			continue
-		}
-		voters++
-		if holds(m.Number) {
-			of++
-		}
-	}
-	return of > voters/2
 }
 
 // Status returns what is known now.
