@@ -10,6 +10,7 @@ import (
 	"pws/api/jsonschema"
 	"pws/internal/fault"
 	"pws/work"
+	"pws/work/path"
 )
 
 // FilesBatch is the data of file.read_batch.
@@ -52,7 +53,9 @@ func (b *BatchItem) UnmarshalJSON(raw []byte) error {
 	raw = bytes.TrimLeft(raw, " \t\r\n")
 	switch raw[0] {
 	case '"':
-		text, err := jsontext.AppendUnquote(nil, raw)
+		// Most paths fit, so that only the string itself is allocated.
+		var memory [128]byte
+		text, err := jsontext.AppendUnquote(memory[:0], raw)
 		if err != nil {
 			b.problems = problemsOf(err)
 		}
@@ -112,8 +115,8 @@ func (b *filesBatch) JSONBytes() int {
 		size += fileBytes(&b.files[at].info, b.files[at].content)
 	}
 	for _, paths := range [][]string{b.missing, b.truncated} {
-		for _, path := range paths {
-			size += len(path) + len(`"",`)
+		for _, one := range paths {
+			size += len(one) + len(`"",`)
 		}
 	}
 	return size
@@ -189,8 +192,10 @@ func (b *ReadBatch) Validate(known []fault.Field) error {
 func (b *ReadBatch) faults() (faults fileFaults) {
 	list := firstValidated(b.Paths)
 	for at := range list {
-		if len(list[at].problems) == 0 {
-			faults.path(fmt.Sprintf("paths[%d]%s", at, list[at].where), list[at].path)
+		one := &list[at]
+		// The name of a field costs more than the check.
+		if len(one.problems) == 0 && path.Problem(one.path) != "" {
+			faults.path(fmt.Sprintf("paths[%d]%s", at, one.where), one.path)
 		}
 	}
 	return faults
