@@ -128,14 +128,16 @@ func openStore(dir string) (*Index, error) {
 }
 
 func (x *Index) openScorch(readOnly bool) error {
-	x.analysis = index.NewAnalysisQueue(1)
+	x.analysis, x.rounds = index.NewAnalysisQueue(1), newRounds()
 	err := guarded(func() (err error) {
 		if x.scorch, err = scorch.NewScorch(scorch.Name, x.config(readOnly), x.analysis); err == nil {
+			roundsOf.Store(x.scorch, x.rounds)
 			err = x.scorch.Open()
 		}
 		return err
 	})
 	if err != nil {
+		roundsOf.Delete(x.scorch)
 		x.analysis.Close()
 	}
 	return err

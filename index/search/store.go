@@ -25,6 +25,7 @@ type Index struct {
 	// analysis is required by scorch but does nothing, because documents come with their terms.
 	analysis *index.AnalysisQueue
 	failure  atomic.Pointer[error]
+	rounds   *rounds
 	cache    cache
 	// open is read-locked during each use of the index, and locked by Close.
 	open struct {
@@ -67,6 +68,7 @@ func (x *Index) config(readOnly bool) map[string]any {
 	return map[string]any{
 		"path": filepath.Join(x.dir, storeName), "read_only": readOnly,
 		"bolt_timeout": "1s", "asyncErrorCallbackName": asyncErrors,
+		"eventCallbackName": roundEvents,
 		// Batches lost in a crash are indexed again.
 		"unsafe_batch": true, "numSnapshotsToKeep": 1,
 		// Several batches are written as one segment with one fsync.
@@ -161,7 +163,11 @@ func (x *Index) Write(b *Batch, position uint64, durable func()) error {
 		if durable != nil {
 			b.batch.SetPersistedCallback(func(error) { durable() })
 		}
-		return x.scorch.Batch(b.batch)
+		if err := x.scorch.Batch(b.batch); err != nil {
+			return err
+		}
+		x.rounds.add(b.bytes, durable != nil)
+		return nil
 	})
 }
 
@@ -271,6 +277,7 @@ func (x *Index) Close() error {
 
 func (x *Index) closeStore(clean bool) error {
 	err := guarded(x.scorch.Close)
+	roundsOf.Delete(x.scorch)
 	x.analysis.Close()
 	opened.Delete(filepath.Join(x.dir, storeName))
 	if err == nil && clean {
