@@ -31,6 +31,13 @@
 // AFTER contents were packed, sections synced and the manifest read back. The feed is synced before
 // the log is cut, and at no other time for the sake of a write.
 //
+// # Histories
+//
+// The records of changesets grow with every write, and most are never read again. A project in
+// memory has the newest of them in the heap, and for each file its versions. The others go into an
+// unnamed temporary file (work.Project.SpillHistory, package spill) when the actor applies an entry
+// or when a project is loaded, and are freed with the last state that refers to them.
+//
 // # Finding records by ID
 //
 // Tasks, changesets, work sessions and other records are reached by their own ID, and no table

@@ -24,6 +24,7 @@ import (
 	"pws/internal/disk"
 	"pws/internal/fault"
 	"pws/internal/id"
+	"pws/internal/spill"
 	"pws/journal"
 	"pws/snapshot"
 	"pws/work"
@@ -134,6 +135,8 @@ type Engine struct {
 	journal  journal.Journal
 	blobs    *blobs.Store
 	snapshot *snapshot.Store
+	// spill has the histories of projects in memory, but for their ends.
+	spill *spill.File
 
 	// system is that of all engines of the process; handles and identity name our actors in it.
 	system  *actor.ActorSystem
@@ -263,6 +266,9 @@ func (e *Engine) openStores() (*Recovery, error) {
 	feedOpened := make(chan error, 1)
 	go func() { feedOpened <- e.feed.open() }()
 	err = e.openSaved(dir)
+	if err == nil {
+		err = e.openSpill(dir)
+	}
 	if fault := <-feedOpened; err == nil {
 		err = fault
 	}
@@ -303,6 +309,9 @@ func (e *Engine) closeStores() error {
 	}
 	if e.blobs != nil {
 		faults = append(faults, e.blobs.Close())
+	}
+	if e.spill != nil {
+		faults = append(faults, e.spill.Close())
 	}
 	return errors.Join(faults...)
 }
@@ -355,10 +364,11 @@ func errShuttingDown() error {
 	return fault.New(fault.ShuttingDown, "The server is stopping.").With("retry_after_seconds", 1)
 }
 
-// fail takes note, once, that the log has failed: from then on nothing can be made durable.
+// fail takes note, once, that the log or the spill file has failed: nothing can be made durable, or
+// what is in memory cannot be trusted.
 func (e *Engine) fail(err error) {
 	if e.failure.CompareAndSwap(nil, &err) {
-		e.log.Error("log failed; stopping the server", "error", err)
+		e.log.Error("storage failed; stopping the server", "error", err)
 		e.config.OnFailure(err)
 	}
 }

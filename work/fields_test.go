@@ -20,6 +20,7 @@ var notSaved = map[string]string{
 	"AuthorCount.Inherited": "added up when authors are read",
 	"Project.queuesShared":  "whether another state shares the tree",
 	"history.namesShared":   "whether another state shares the names",
+	"history.spilled":       "blocks that a restored project has in the heap",
 	"results.full":          "compared as results; a restored project has other blocks",
 	"results.open":          "compared as results; a restored project has other blocks",
 	"treeSet.shared":        "whether another state shares the tree",

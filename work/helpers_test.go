@@ -45,6 +45,8 @@ type world struct {
 	log     []stored
 	// blobs are the contents that commands have brought.
 	blobs map[work.Hash][]byte
+	// spill takes histories out of the heap; nil leaves them there.
+	spill work.Spill
 }
 
 func newWorld() *world { return &world{now: testNow, blobs: map[work.Hash][]byte{}} }
@@ -110,6 +112,9 @@ func (w *world) do(who id.ID, command work.Command, key ...byte) (work.Decision,
 			entry.result.LeftOut = ok && talk.Away != nil
 		}
 		next.Remember(*entry.result, stamp.Now)
+	}
+	if w.spill != nil {
+		next.SpillHistory(w.spill)
 	}
 	w.project = next
 	w.log = append(w.log, entry)

@@ -2,6 +2,7 @@ package work
 
 import (
 	"encoding/binary"
+	"runtime"
 	"slices"
 	"unique"
 	"unsafe"
@@ -25,9 +26,12 @@ import (
 //
 // Clones share the bytes: a newer one only appends to them, behind what an older one can see.
 type history struct {
-	// blocks are full, with blockChangesets records each; open is the block after them.
-	blocks [][]byte
-	open   []byte
+	// spilled are the oldest blocks, outside of the heap. blocks are those behind them, full with
+	// blockChangesets records each, and blockBytes their size. open is the block after them.
+	spilled    []spilledBlock
+	blocks     [][]byte
+	blockBytes int
+	open       []byte
 	// places are the offsets of the records in their blocks.
 	places []uint32
 	// head is the newest changeset.
@@ -68,12 +72,18 @@ const (
 func (h *history) len() int { return len(h.places) }
 
 // record returns the bytes from the beginning of a changeset's record to the end of its block, and
-// the size of the record.
+// the size of the record. They may be outside of the heap: the caller keeps h alive while it uses
+// them.
 func (h *history) record(sequence uint32) (data []byte, size int) {
 	nth := int(sequence - 1)
 	block := nth / blockChangesets
-	if data = h.open; block < len(h.blocks) {
-		data = h.blocks[block]
+	switch inHeap := block - len(h.spilled); {
+	case inHeap < 0:
+		data = h.spilled[block].bytes()
+	case inHeap < len(h.blocks):
+		data = h.blocks[inHeap]
+	default:
+		data = h.open
 	}
 	begin, end := int(h.places[nth]), len(data)
 	if nth+1 < len(h.places) && (nth+1)%blockChangesets != 0 {
@@ -85,7 +95,9 @@ func (h *history) record(sequence uint32) (data []byte, size int) {
 // id returns the ID of a changeset.
 func (h *history) id(sequence uint32) id.ID {
 	data, _ := h.record(sequence)
-	return id.ID(data[:len(id.ID{})])
+	found := id.ID(data[:len(id.ID{})])
+	runtime.KeepAlive(h)
+	return found
 }
 
 // step identifies a changeset.
@@ -94,6 +106,7 @@ func (h *history) step(sequence uint32) Step {
 	r := recordReader{data: data, at: len(id.ID{})}
 	step := Step{ID: id.ID(data[:len(id.ID{})]), Sequence: sequence}
 	step.CreatedAt = step.ID.Millis() + r.varint()
+	runtime.KeepAlive(h)
 	return step
 }
 
@@ -103,7 +116,9 @@ func (h *history) author(sequence uint32) id.ID {
 	r := recordReader{data: data, at: len(id.ID{})}
 	r.varint()
 	r.at += 2
-	return h.names.agents[r.uvarint()]
+	author := h.names.agents[r.uvarint()]
+	runtime.KeepAlive(h)
+	return author
 }
 
 // sequenceOf is find for an ID that is often that of the newest changeset.
@@ -116,7 +131,7 @@ func (h *history) sequenceOf(wanted id.ID) (sequence uint32, found bool) {
 
 // find returns the sequence of the changeset with an ID; IDs are in the order of the history.
 func (h *history) find(wanted id.ID) (sequence uint32, found bool) {
-	low, high := 0, h.len()
+	low, high := h.blockOf(wanted)
 	for low < high {
 		middle := int(uint(low+high) >> 1)
 		if h.id(uint32(middle+1)).Compare(wanted) < 0 {
@@ -131,6 +146,7 @@ func (h *history) find(wanted id.ID) (sequence uint32, found bool) {
 // read decodes a changeset. It uses the memory of the operations that are there, unless they are
 // not wanted.
 func (h *history) read(sequence uint32, c *Changeset, operations bool) {
+	defer runtime.KeepAlive(h)
 	ops := c.room()
 	data, size := h.record(sequence)
 	r := recordReader{data: data[:size]}
@@ -145,8 +161,12 @@ func (h *history) read(sequence uint32, c *Changeset, operations bool) {
 	}
 	if parts&partMessage != 0 {
 		text := r.take(int(r.uvarint()))
-		// The bytes of a history never change.
-		c.Message = unsafe.String(unsafe.SliceData(text), len(text))
+		if h.isSpilled(sequence) {
+			c.Message = string(text)
+		} else {
+			// The bytes of a history in the heap never change.
+			c.Message = unsafe.String(unsafe.SliceData(text), len(text))
+		}
 	}
 	if parts&partAway != 0 {
 		c.Away = &Away{Hash: Hash(r.take(len(Hash{})))}
@@ -200,6 +220,7 @@ func (h *history) operation(v version, op *Op) {
 	}
 	data, _ := h.record(v.sequence)
 	h.readOp(data, int(v.place()), op)
+	runtime.KeepAlive(h)
 }
 
 // recordReader reads a record, which this process has written.

@@ -88,6 +88,7 @@ func (h *history) end(c *Changeset) {
 		full = slices.Clone(full)
 	}
 	h.blocks = append(h.blocks, full)
+	h.blockBytes += len(full)
 	// The next block is likely to be as large as this one.
 	h.open = make([]byte, 0, len(full)+len(full)/16)
 }

@@ -37,6 +37,7 @@ var mayImport = map[string][]string{
 	"internal/id":            {},
 	"internal/memo":          {},
 	"internal/nobrotli":      {},
+	"internal/spill":         {},
 	"internal/disk":          {},
 	"internal/disk/disktest": {"internal/disk"},
 	"wal":                    {"internal/disk"},
@@ -79,8 +80,8 @@ var mayImport = map[string][]string{
 	},
 	"actors": {
 		"actors/offline", "internal/datadir", "internal/disk", "internal/fault", "internal/id",
-		"work", "identity", "index", "index/feed", "index/search", "index/wake", "journal",
-		"snapshot", "blobs", "uploads", "api",
+		"internal/spill", "work", "identity", "index", "index/feed", "index/search", "index/wake",
+		"journal", "snapshot", "blobs", "uploads", "api",
 	},
 	"web":             {"api", "api/jsonschema", "internal/fault", "web/render"},
 	"web/render":      {"internal/memo"},

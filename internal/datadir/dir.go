@@ -42,6 +42,7 @@ const (
 	ErasureName  = "erasure"
 	RaftName     = "raft"
 	LogLockName  = "LOCK"
+	SpillName    = "spill"
 )
 
 const (

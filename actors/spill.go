@@ -1,0 +1,22 @@
+package actors
+
+import (
+	"path/filepath"
+
+	"pws/internal/datadir"
+	"pws/internal/spill"
+	"pws/work"
+)
+
+// spillReadBytes is how much of spilled histories may be in the memory of the process, read lately.
+const spillReadBytes = 16 << 20
+
+// openSpill opens the file for the histories of projects in memory, and replaces one that a killed
+// process left. Histories stay in the heap where the disk has too little room for them.
+func (e *Engine) openSpill(dir string) (err error) {
+	e.spill, err = spill.Open(spill.Config{
+		Path: filepath.Join(dir, datadir.SpillName), ExtentBytes: work.SpillBytes,
+		ReadBytesMax: spillReadBytes, Roomy: e.roomy, OnDamage: e.fail,
+	})
+	return err
+}

@@ -1,0 +1,235 @@
+// Package spill keeps bytes that are seldom read outside of the memory of the process, in a
+// temporary file that is mapped into it. The file has no name and ends with the process: what it
+// holds must be made again from elsewhere AFTER a start.
+//
+// The file consists of extents of one size. An extent is freed once nothing refers to it. The pages
+// of extents that were read leave the memory of the process when there are many; the system may
+// have them in its page cache. The checksum of an extent is compared when it is read for the first
+// time, and again AFTER its pages have left. A failure of the disk ends the process (SIGBUS).
+package spill
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// ErrDamaged reports that the file does not have what was written.
+var ErrDamaged = errors.New("the spill file is damaged")
+
+// Config is how a file is opened.
+type Config struct {
+	// Path is the name of the file while it is opened. A file with that name is replaced.
+	Path string
+	// ExtentBytes is the size of an extent, a multiple of 4 KiB.
+	ExtentBytes int
+	// ReadBytesMax is about how many bytes of extents that were read stay in the memory of the
+	// process.
+	ReadBytesMax int64
+	// Roomy says whether so many bytes can be written to the disk; it may be nil.
+	Roomy func(bytes int64) bool
+	// OnDamage is called BEFORE a read panics, with an error that wraps ErrDamaged; it may be nil.
+	OnDamage func(error)
+}
+
+// File is a spill file. All methods are safe for concurrent use.
+type File struct {
+	config Config
+	file   *os.File
+	// round counts how often pages have left memory. readBytes is the size of the extents that were
+	// read since.
+	round     atomic.Uint32
+	readBytes atomic.Int64
+
+	mu struct {
+		sync.Mutex
+		closed bool
+		// maps are parts of the file, one behind the other, with mapBytes each.
+		maps [][]byte
+		// end is the number of extents of the file, free are those in it that nothing refers to.
+		end  int
+		free []int
+	}
+}
+
+// extent is a part of the file in use.
+type extent struct {
+	in   *File
+	data []byte
+	sum  uint32
+	// checked is the round in which the checksum was compared last.
+	checked atomic.Uint32
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// mapBytes is about how much of the file is mapped at a time. Only pages that are read take memory.
+const mapBytes = 64 << 20
+
+// Open makes a file. Where the system does not map files, it is one that takes nothing.
+func Open(c Config) (*File, error) {
+	if !supported {
+		f := new(File)
+		f.mu.closed = true
+		return f, nil
+	}
+	file, err := os.OpenFile(c.Path, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("spill: %w", err)
+	}
+	f := &File{config: c, file: file}
+	f.round.Store(1)
+	if err := os.Remove(c.Path); err != nil {
+		return nil, errors.Join(fmt.Errorf("spill: %w", err), file.Close())
+	}
+	return f, nil
+}
+
+// Put writes parts behind one another. read returns them as long as read itself is reachable; the
+// result must not be changed, and not be used AFTER read is unreachable. It is nil where the parts
+// are longer than an extent or where the file cannot take them, which is no failure.
+func (f *File) Put(parts [][]byte) (read func() []byte) {
+	size, sum := 0, uint32(0)
+	for _, part := range parts {
+		size += len(part)
+		sum = crc32.Update(sum, castagnoli, part)
+	}
+	if size == 0 || size > f.config.ExtentBytes {
+		return nil
+	}
+	if f.config.Roomy != nil && !f.config.Roomy(int64(f.config.ExtentBytes)) {
+		return nil
+	}
+	nth, whole, ok := f.take()
+	if !ok {
+		return nil
+	}
+	if err := writeParts(f.file, parts, int64(nth)*int64(f.config.ExtentBytes)); err != nil {
+		f.release(nth)
+		return nil
+	}
+	e := &extent{in: f, data: whole[:size:size], sum: sum}
+	runtime.AddCleanup(e, f.release, nth)
+	return e.read
+}
+
+// take returns an extent that is free, mapped.
+func (f *File) take() (nth int, data []byte, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.mu.closed {
+		return 0, nil, false
+	}
+	perMap := mapBytes / f.config.ExtentBytes
+	last := len(f.mu.free) - 1
+	switch {
+	case last >= 0:
+		nth, f.mu.free = f.mu.free[last], f.mu.free[:last]
+	case f.mu.end < len(f.mu.maps)*perMap:
+		nth = f.mu.end
+		f.mu.end++
+	default:
+		from := int64(len(f.mu.maps)) * int64(perMap*f.config.ExtentBytes)
+		added, err := mapPart(f.file, from, perMap*f.config.ExtentBytes)
+		if err != nil {
+			return 0, nil, false
+		}
+		f.mu.maps = append(f.mu.maps, added)
+		nth = f.mu.end
+		f.mu.end++
+	}
+	at := nth % perMap * f.config.ExtentBytes
+	return nth, f.mu.maps[nth/perMap][at : at+f.config.ExtentBytes], true
+}
+
+// release frees an extent that nothing refers to, with its space on the disk.
+func (f *File) release(nth int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.mu.closed {
+		punch(f.file, int64(nth)*int64(f.config.ExtentBytes), int64(f.config.ExtentBytes))
+	}
+	f.mu.free = append(f.mu.free, nth)
+	f.unmapUnused()
+}
+
+// read returns the bytes of an extent.
+func (e *extent) read() []byte {
+	if round := e.in.round.Load(); e.checked.Load() != round {
+		e.check(round)
+	}
+	return e.data
+}
+
+// check compares the checksum. If much was read, the pages of all extents leave memory.
+func (e *extent) check(round uint32) {
+	if e.in.readBytes.Add(int64(len(e.data))) > e.in.config.ReadBytesMax {
+		e.in.forget(round)
+	}
+	if sum := crc32.Checksum(e.data, castagnoli); sum != e.sum {
+		err := fmt.Errorf("%w: checksum %08x, written with %08x", ErrDamaged, sum, e.sum)
+		if e.in.config.OnDamage != nil {
+			e.in.config.OnDamage(err)
+		}
+		panic(err)
+	}
+	e.checked.Store(round)
+}
+
+// forget has the pages of all extents leave the memory of the process, once for a round.
+func (f *File) forget(round uint32) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.round.CompareAndSwap(round, round+1) {
+		return
+	}
+	f.readBytes.Store(0)
+	for _, part := range f.mu.maps {
+		leave(part)
+	}
+}
+
+// Stats are the sizes of a file.
+type Stats struct {
+	// UsedBytes is the size of the extents in use.
+	UsedBytes int64
+	// FileBytes is how far extents were ever used. What is not used of it takes no space.
+	FileBytes int64
+}
+
+// Stats returns the current sizes.
+func (f *File) Stats() Stats {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	size := int64(f.config.ExtentBytes)
+	return Stats{
+		UsedBytes: int64(f.mu.end-len(f.mu.free)) * size, FileBytes: int64(f.mu.end) * size,
+	}
+}
+
+// Close closes the file. What refers to its extents may go on to read them.
+func (f *File) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.mu.closed {
+		return nil
+	}
+	f.mu.closed = true
+	f.unmapUnused()
+	return f.file.Close()
+}
+
+// unmapUnused ends the maps of a closed file that nothing refers to. The lock is held.
+func (f *File) unmapUnused() {
+	if !f.mu.closed || len(f.mu.free) < f.mu.end {
+		return
+	}
+	for _, part := range f.mu.maps {
+		unmap(part)
+	}
+	f.mu.maps = nil
+}
