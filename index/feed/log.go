@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"pws/internal/disk"
@@ -241,7 +240,11 @@ func (l *Log) forget() {
 	}
 	keep := min(m.written, m.end-uint64(l.opts.Newest))
 	if keep > m.recentFirst {
-		m.recent = slices.Clone(m.recent[keep-m.recentFirst:])
+		// Readers may have the old array. The new one has room until records are forgotten again:
+		// to grow it in steps would allocate four times as much.
+		kept := m.recent[keep-m.recentFirst:]
+		room := max(2*l.opts.Newest, len(kept)) + l.opts.Newest/8
+		m.recent = append(make([]Record, 0, room), kept...)
 		m.recentFirst = keep
 	}
 }
