@@ -9,7 +9,7 @@ import (
 )
 
 // spillReadBytes is how much of spilled histories may be in the memory of the process, read lately.
-const spillReadBytes = 16 << 20
+const spillReadBytes = 32 << 20
 
 // openSpill opens the file for the histories of projects in memory, and replaces one that a killed
 // process left. Histories stay in the heap where the disk has too little room for them.

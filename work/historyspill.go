@@ -8,9 +8,9 @@ import (
 )
 
 // Spill takes the full blocks of a history out of the heap. It keeps blocks that have SpillBytes at
-// most behind one another, and returns what reads them, valid as long as that is reachable. It
+// most together, and returns what reads the nth of them, valid as long as that is reachable. It
 // returns nil where it cannot keep them.
-type Spill func(blocks [][]byte) (read func() []byte)
+type Spill func(blocks [][]byte) (read func(nth int) []byte)
 
 // SpillBytes is the size of the blocks that a Spill keeps together. A history has up to as many
 // bytes of full blocks in the heap.
@@ -18,17 +18,17 @@ const SpillBytes = 32 << 10
 
 // spilledBlock is a full block of a history outside of the heap.
 type spilledBlock struct {
-	// read returns the blocks that were kept together.
-	read       func() []byte
-	begin, end uint32
+	// read returns the blocks that are kept together, of which this is the nth.
+	read func(nth int) []byte
+	nth  int
 	// first is the ID of its first changeset.
 	first id.ID
 }
 
-func (b *spilledBlock) bytes() []byte { return b.read()[b.begin:b.end] }
+func (b *spilledBlock) bytes() []byte { return b.read(b.nth) }
 
 // spilledBlockMemory is what one takes in the heap.
-const spilledBlockMemory = 48
+const spilledBlockMemory = 64
 
 // SpillHistory moves the oldest full blocks of the history out of the heap where there are many. It
 // is called on an unpublished clone, or on a state that nobody else has seen.
@@ -55,17 +55,13 @@ func (h *history) spill(to Spill) (moved int64) {
 			return moved
 		case read == nil:
 			// A block that is too large stays where it is.
-			read = func() []byte { return together[0] }
+			read = func(int) []byte { return together[0] }
 		default:
 			moved += int64(size - count*spilledBlockMemory)
 		}
-		begin := uint32(0)
-		for _, block := range together {
-			end := begin + uint32(len(block))
-			h.spilled = append(h.spilled, spilledBlock{
-				read: read, begin: begin, end: end, first: id.ID(block[:len(id.ID{})]),
-			})
-			begin = end
+		for nth, block := range together {
+			first := id.ID(block[:len(id.ID{})])
+			h.spilled = append(h.spilled, spilledBlock{read: read, nth: nth, first: first})
 		}
 		h.blockBytes -= size
 		blocks = blocks[count:]

@@ -22,15 +22,14 @@ type scribbling struct {
 	put    int
 }
 
-func (s *scribbling) spill(blocks [][]byte) (read func() []byte) {
-	kept := slices.Concat(blocks...)
-	if len(kept) > work.SpillBytes || s.refuse() {
+func (s *scribbling) spill(blocks [][]byte) (read func(nth int) []byte) {
+	if len(slices.Concat(blocks...)) > work.SpillBytes || s.refuse() {
 		return nil
 	}
 	s.put++
-	return func() []byte {
+	return func(nth int) []byte {
 		clear(s.last)
-		s.last = bytes.Clone(kept)
+		s.last = bytes.Clone(blocks[nth])
 		return s.last
 	}
 }
@@ -175,10 +174,12 @@ func TestSpilledChangesetsLeaveTheHeap(t *testing.T) {
 	var outside [][]byte
 	for _, p := range all {
 		estimate += p.MemoryBytes()
-		p.SpillHistory(func(blocks [][]byte) func() []byte {
-			outside = append(outside, slices.Concat(blocks...))
-			kept := outside[len(outside)-1]
-			return func() []byte { return kept }
+		p.SpillHistory(func(blocks [][]byte) func(int) []byte {
+			first := len(outside)
+			for _, block := range blocks {
+				outside = append(outside, bytes.Clone(block))
+			}
+			return func(nth int) []byte { return outside[first+nth] }
 		})
 		estimate -= p.MemoryBytes()
 	}

@@ -2,10 +2,11 @@
 // temporary file that is mapped into it. The file has no name and ends with the process: what it
 // holds must be made again from elsewhere AFTER a start.
 //
-// The file consists of extents of one size. An extent is freed once nothing refers to it. The pages
-// of extents that were read leave the memory of the process when there are many; the system may
-// have them in its page cache. The checksum of an extent is compared when it is read for the first
-// time, and again AFTER its pages have left. A failure of the disk ends the process (SIGBUS).
+// The file consists of extents of one size, with several parts each. An extent is freed once
+// nothing refers to it. The pages that were read leave the memory of the process when there are
+// many; the system may have them in its page cache. The checksum of a part is compared when it is
+// read for the first time, and again AFTER its pages have left. A failure of the disk ends the
+// process (SIGBUS).
 package spill
 
 import (
@@ -27,7 +28,7 @@ type Config struct {
 	Path string
 	// ExtentBytes is the size of an extent, a multiple of 4 KiB.
 	ExtentBytes int
-	// ReadBytesMax is about how many bytes of extents that were read stay in the memory of the
+	// ReadBytesMax is how many bytes that were read, or are next to them, stay in the memory of the
 	// process.
 	ReadBytesMax int64
 	// Roomy says whether so many bytes can be written to the disk; it may be nil.
@@ -40,8 +41,7 @@ type Config struct {
 type File struct {
 	config Config
 	file   *os.File
-	// round counts how often pages have left memory. readBytes is the size of the extents that were
-	// read since.
+	// round counts how often pages have left memory. readBytes is the size of what was read since.
 	round     atomic.Uint32
 	readBytes atomic.Int64
 
@@ -56,19 +56,30 @@ type File struct {
 	}
 }
 
-// extent is a part of the file in use.
+// extent is a piece of the file in use.
 type extent struct {
-	in   *File
-	data []byte
-	sum  uint32
+	in    *File
+	data  []byte
+	parts []part
+	// touched is the round in which it was read last.
+	touched atomic.Uint32
+}
+
+type part struct {
+	end, sum uint32
 	// checked is the round in which the checksum was compared last.
 	checked atomic.Uint32
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// mapBytes is about how much of the file is mapped at a time. Only pages that are read take memory.
-const mapBytes = 64 << 20
+const (
+	// mapBytes is about how much of the file is mapped at a time. Only pages that are read take
+	// memory.
+	mapBytes = 64 << 20
+	// aroundBytes is how much of the page cache the system maps where one page is read.
+	aroundBytes = 64 << 10
+)
 
 // Open makes a file. Where the system does not map files, it is one that takes nothing.
 func Open(c Config) (*File, error) {
@@ -89,14 +100,14 @@ func Open(c Config) (*File, error) {
 	return f, nil
 }
 
-// Put writes parts behind one another. read returns them as long as read itself is reachable; the
-// result must not be changed, and not be used AFTER read is unreachable. It is nil where the parts
-// are longer than an extent or where the file cannot take them, which is no failure.
-func (f *File) Put(parts [][]byte) (read func() []byte) {
-	size, sum := 0, uint32(0)
+// Put writes parts behind one another. read returns the nth of them, as long as read itself is
+// reachable; the result must not be changed, and not be used AFTER read is unreachable. read is nil
+// where the parts are longer than an extent, or where the file cannot take them, which is no
+// failure.
+func (f *File) Put(parts [][]byte) (read func(nth int) []byte) {
+	size := 0
 	for _, part := range parts {
 		size += len(part)
-		sum = crc32.Update(sum, castagnoli, part)
 	}
 	if size == 0 || size > f.config.ExtentBytes {
 		return nil
@@ -104,16 +115,21 @@ func (f *File) Put(parts [][]byte) (read func() []byte) {
 	if f.config.Roomy != nil && !f.config.Roomy(int64(f.config.ExtentBytes)) {
 		return nil
 	}
-	nth, whole, ok := f.take()
+	number, whole, ok := f.take()
 	if !ok {
 		return nil
 	}
-	if err := writeParts(f.file, parts, int64(nth)*int64(f.config.ExtentBytes)); err != nil {
-		f.release(nth)
+	if err := writeParts(f.file, parts, int64(number)*int64(f.config.ExtentBytes)); err != nil {
+		f.release(number)
 		return nil
 	}
-	e := &extent{in: f, data: whole[:size:size], sum: sum}
-	runtime.AddCleanup(e, f.release, nth)
+	e := &extent{in: f, data: whole[:size:size], parts: make([]part, len(parts))}
+	end := 0
+	for nth, data := range parts {
+		end += len(data)
+		e.parts[nth].end, e.parts[nth].sum = uint32(end), crc32.Checksum(data, castagnoli)
+	}
+	runtime.AddCleanup(e, f.release, number)
 	return e.read
 }
 
@@ -157,27 +173,33 @@ func (f *File) release(nth int) {
 	f.unmapUnused()
 }
 
-// read returns the bytes of an extent.
-func (e *extent) read() []byte {
-	if round := e.in.round.Load(); e.checked.Load() != round {
-		e.check(round)
+// read returns the nth part.
+func (e *extent) read(nth int) []byte {
+	p, begin := &e.parts[nth], uint32(0)
+	if nth > 0 {
+		begin = e.parts[nth-1].end
 	}
-	return e.data
+	data := e.data[begin:p.end:p.end]
+	if round := e.in.round.Load(); p.checked.Load() != round {
+		e.check(data, p, round)
+	}
+	return data
 }
 
-// check compares the checksum. If much was read, the pages of all extents leave memory.
-func (e *extent) check(round uint32) {
-	if e.in.readBytes.Add(int64(len(e.data))) > e.in.config.ReadBytesMax {
-		e.in.forget(round)
+// check compares the checksum of a part. If much was read, all pages leave memory BEFORE.
+func (e *extent) check(data []byte, p *part, round uint32) {
+	f := e.in
+	if e.touched.Swap(round) != round && f.readBytes.Add(aroundBytes) > f.config.ReadBytesMax {
+		f.forget(round)
 	}
-	if sum := crc32.Checksum(e.data, castagnoli); sum != e.sum {
-		err := fmt.Errorf("%w: checksum %08x, written with %08x", ErrDamaged, sum, e.sum)
-		if e.in.config.OnDamage != nil {
-			e.in.config.OnDamage(err)
+	if sum := crc32.Checksum(data, castagnoli); sum != p.sum {
+		err := fmt.Errorf("%w: checksum %08x, written with %08x", ErrDamaged, sum, p.sum)
+		if f.config.OnDamage != nil {
+			f.config.OnDamage(err)
 		}
 		panic(err)
 	}
-	e.checked.Store(round)
+	p.checked.Store(round)
 }
 
 // forget has the pages of all extents leave the memory of the process, once for a round.

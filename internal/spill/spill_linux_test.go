@@ -49,7 +49,7 @@ func TestPutAndRead(t *testing.T) {
 	if names, err := os.ReadDir(filepath.Dir(f.config.Path)); err != nil || len(names) != 0 {
 		t.Fatalf("the file has a name: %v, %v", names, err)
 	}
-	var all []func() []byte
+	var all []func(int) []byte
 	// They are more than one map, and more than may stay in memory.
 	const count = mapBytes/testExtent + 100
 	for n := range count {
@@ -62,8 +62,12 @@ func TestPutAndRead(t *testing.T) {
 		all = append(all, read)
 	}
 	for _, n := range rand.Perm(count) {
-		if got := all[n](); !bytes.Equal(got, pattern(n, 1+n*37%testExtent)) {
-			t.Fatalf("extent %d has other bytes", n)
+		size := 1 + n*37%testExtent
+		whole := pattern(n, size)
+		for part, want := range [][]byte{whole[:size/3], whole[size/3:]} {
+			if got := all[n](part); !bytes.Equal(got, want) {
+				t.Fatalf("part %d of extent %d has other bytes", part, n)
+			}
 		}
 	}
 	if used := f.Stats().UsedBytes; used != count*testExtent {
@@ -86,7 +90,7 @@ func TestPutRefuses(t *testing.T) {
 		}
 	}
 	whole := f.Put([][]byte{make([]byte, testExtent)})
-	if whole == nil || len(whole()) != testExtent {
+	if whole == nil || len(whole(0)) != testExtent {
 		t.Error("a whole extent was not stored")
 	}
 	if roomy = false; f.Put([][]byte{{1}}) != nil {
@@ -95,7 +99,7 @@ func TestPutRefuses(t *testing.T) {
 	if roomy = true; f.Close() != nil || f.Put([][]byte{{1}}) != nil {
 		t.Error("it was stored in a closed file")
 	}
-	if got := whole(); len(got) != testExtent {
+	if got := whole(0); len(got) != testExtent {
 		t.Error("what was stored cannot be read after the file was closed")
 	}
 	runtime.KeepAlive(whole)
@@ -122,7 +126,7 @@ func TestFailedWrite(t *testing.T) {
 	if used := f.Stats(); used.FileBytes != 2*testExtent {
 		t.Errorf("the extent of the failed write is lost: %+v", used)
 	}
-	if !bytes.Equal(first(), []byte{1}) || !bytes.Equal(again(), []byte{3}) {
+	if !bytes.Equal(first(0), []byte{1}) || !bytes.Equal(again(0), []byte{3}) {
 		t.Error("other bytes were read")
 	}
 }
@@ -137,7 +141,7 @@ func TestUnreachableExtentsAreFreed(t *testing.T) {
 		runtime.GC()
 	}
 	size := f.Stats().FileBytes
-	var more []func() []byte
+	var more []func(int) []byte
 	for n := range 50 {
 		more = append(more, f.Put([][]byte{pattern(n, 10)}))
 	}
@@ -151,7 +155,7 @@ func TestUnreachableExtentsAreFreed(t *testing.T) {
 	if st.Blocks*512 > 60*testExtent {
 		t.Errorf("%d bytes of the disk are used", st.Blocks*512)
 	}
-	if !bytes.Equal(kept(), pattern(1, 100)) {
+	if !bytes.Equal(kept(0), pattern(1, 100)) {
 		t.Error("an extent in use has other bytes")
 	}
 	runtime.KeepAlive(more)
@@ -163,7 +167,7 @@ func TestMapsEndAfterTheLastReader(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got := read(); !bytes.Equal(got, []byte{7}) {
+	if got := read(0); !bytes.Equal(got, []byte{7}) {
 		t.Fatal("other bytes")
 	}
 	maps := func() int {
@@ -184,7 +188,7 @@ func TestDamageIsReported(t *testing.T) {
 	var reported error
 	f := open(t, func(c *Config) { c.OnDamage = func(err error) { reported = err } })
 	read := f.Put([][]byte{pattern(1, 1_000)})
-	read()
+	read(0)
 	if _, err := f.file.WriteAt([]byte("damage"), 500); err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +198,7 @@ func TestDamageIsReported(t *testing.T) {
 			t.Errorf("panic %v, reported %v", err, reported)
 		}
 	}()
-	read()
+	read(0)
 	t.Error("damaged bytes were read")
 }
 
@@ -217,18 +221,18 @@ func TestReplacesWhatIsLeft(t *testing.T) {
 
 // TestTogether has many put, read and forget at one time.
 func TestTogether(t *testing.T) {
-	f := open(t, func(c *Config) { c.ReadBytesMax = 20 * testExtent })
+	f := open(t, func(c *Config) { c.ReadBytesMax = 20 * aroundBytes })
 	var all sync.WaitGroup
 	failures := make(chan error, 8)
 	for worker := range 8 {
 		all.Go(func() {
 			draw := rand.New(rand.NewPCG(uint64(worker), 0))
-			kept := map[int]func() []byte{}
+			kept := map[int]func(int) []byte{}
 			for step := range 600 {
 				n := worker*1_000 + step
 				kept[n] = f.Put([][]byte{pattern(n, 1+n%testExtent)})
 				for n, read := range kept {
-					if !bytes.Equal(read(), pattern(n, 1+n%testExtent)) {
+					if !bytes.Equal(read(0), pattern(n, 1+n%testExtent)) {
 						failures <- fmt.Errorf("extent %d has other bytes", n)
 						return
 					}
