@@ -287,7 +287,8 @@ func operationRecord(p *work.Project, c *work.Changeset, op *work.Op) OperationR
 // appendChangeset writes a changeset with its operations as JSON. It does not use reflection,
 // because writes are a hot path.
 func (c *Call) appendChangeset(dst []byte, p *work.Project, from *work.Changeset) []byte {
-	dst = c.appendChangesetHead(dst, p, from, c.handle(from.Author))
+	heads := changesetHeads{call: c, of: p}
+	dst = heads.append(dst, from)
 	dst = append(dst, `,"operations":[`...)
 	// The first changeset of a fork can have thousands of operations; growing once avoids
 	// copying a text of a megabyte.
@@ -301,32 +302,57 @@ func (c *Call) appendChangeset(dst []byte, p *work.Project, from *work.Changeset
 	return appendChangesetEnd(append(dst, ']'), p, from)
 }
 
-// appendChangesetHead writes a changeset up to its operations. The handle is that of its author.
-func (c *Call) appendChangesetHead(
-	dst []byte, p *work.Project, from *work.Changeset, handle string,
-) []byte {
+// changesetHeads writes changesets of a project up to their operations. Those of a list behind one
+// another repeat the texts of the project and of an author.
+type changesetHeads struct {
+	call    *Call
+	of      *work.Project
+	project repeated
+	author  id.ID
+	by      repeated
+}
+
+// repeated is where a text stands that was written already.
+type repeated struct{ begin, end int }
+
+func (r repeated) append(dst []byte) []byte { return append(dst, dst[r.begin:r.end]...) }
+
+// append writes the head of a changeset behind the others.
+func (h *changesetHeads) append(dst []byte, from *work.Changeset) []byte {
 	dst = append(dst, `{"id":`...)
 	dst = appendID(dst, id.Changeset, from.ID)
-	dst = append(dst, `,"project_id":`...)
-	dst = appendID(dst, id.Project, p.ID)
-	dst = append(dst, `,"sequence":`...)
+	if h.project.end > 0 {
+		dst = h.project.append(dst)
+	} else {
+		h.project.begin = len(dst)
+		dst = append(dst, `,"project_id":`...)
+		dst = appendID(dst, id.Project, h.of.ID)
+		dst = append(dst, `,"sequence":`...)
+		h.project.end = len(dst)
+	}
 	dst = appendInt(dst, int64(from.Sequence))
 	dst = append(dst, `,"parent_changeset_id":`...)
-	if parent := p.ParentID(from); !parent.IsZero() {
+	if parent := h.of.ParentID(from); !parent.IsZero() {
 		dst = appendID(dst, id.Changeset, parent)
 	} else {
 		dst = append(dst, "null"...)
 	}
-	dst = append(dst, `,"author":{"agent_id":`...)
-	dst = appendID(dst, id.Agent, from.Author)
-	dst = append(dst, `,"handle":`...)
-	dst = jsonschema.AppendString(dst, handle)
-	dst = append(dst, `},"message":`...)
-	dst = jsonschema.AppendString(dst, c.said(from.Message, from.Away))
+	if h.by.end > 0 && h.author == from.Author {
+		dst = h.by.append(dst)
+	} else {
+		h.author, h.by.begin = from.Author, len(dst)
+		dst = append(dst, `,"author":{"agent_id":`...)
+		dst = appendID(dst, id.Agent, from.Author)
+		dst = append(dst, `,"handle":`...)
+		dst = jsonschema.AppendString(dst, h.call.handle(from.Author))
+		dst = append(dst, `},"message":`...)
+		h.by.end = len(dst)
+	}
+	dst = jsonschema.AppendString(dst, h.call.said(from.Message, from.Away))
 	dst = append(dst, `,"source":{"type":"`...)
 	dst = append(dst, from.Source.String()...)
 	dst = append(dst, `","id":`...)
-	dst = appendNullable(dst, c.sourceID(p, from))
+	dst = appendNullable(dst, h.call.sourceID(h.of, from))
 	return append(dst, '}')
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"pws/api/jsonschema"
 	"pws/internal/fault"
-	"pws/internal/id"
 	"pws/work"
 	"pws/work/path"
 )
@@ -140,8 +139,7 @@ func (p *changesetsPage) JSONBytes() int { return recordBytes + p.size }
 // AppendJSON implements Appender.
 func (p *changesetsPage) AppendJSON(dst []byte) []byte {
 	dst = append(dst, `{"changesets":[`...)
-	var author id.ID
-	var handle string
+	heads := changesetHeads{call: p.call, of: p.view}
 	for at, sequence := range p.sequences {
 		if at > 0 {
 			dst = append(dst, ',')
@@ -150,10 +148,7 @@ func (p *changesetsPage) AppendJSON(dst []byte) []byte {
 		if p.read.Away != nil {
 			p.read.Message, p.read.Away = p.messages[at], nil
 		}
-		if at == 0 || p.read.Author != author {
-			author, handle = p.read.Author, p.call.handle(p.read.Author)
-		}
-		dst = p.call.appendChangesetHead(dst, p.view, &p.read, handle)
+		dst = heads.append(dst, &p.read)
 		dst = appendChangesetEnd(dst, p.view, &p.read)
 	}
 	dst = append(dst, `],"next_cursor":`...)

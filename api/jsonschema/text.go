@@ -50,15 +50,27 @@ func AppendString(dst []byte, s string) []byte {
 // StringBytes is the size of what AppendString writes for UTF-8, or slightly more.
 func StringBytes(s string) int {
 	size := len(s) + len(`""`)
-	for at := range len(s) {
-		switch c := s[at]; {
+	raw := unsafe.Slice(unsafe.StringData(s), len(s))
+	for len(raw) >= 8 {
+		if word := binary.LittleEndian.Uint64(raw); unsafeWord(word)|word&highBits != 0 {
+			size += escapeBytes(raw[:8])
+		}
+		raw = raw[8:]
+	}
+	return size + escapeBytes(raw)
+}
+
+// escapeBytes is how much longer a text gets by escapes.
+func escapeBytes(raw []byte) (more int) {
+	for _, c := range raw {
+		switch {
 		case c == '\n' || c == '\r' || c == '\t' || c == '"' || c == '\\':
-			size++
+			more++
 		case c < 0x20:
-			size += len(`u0000`)
+			more += len(`u0000`)
 		}
 	}
-	return size
+	return more
 }
 
 // appendOdd writes the first part of a text: an escape, a plain byte, or a run of non-ASCII
