@@ -163,7 +163,7 @@ func (b *builder) readBack(size int64) (*pack, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.check(func(Hash, int64) { b.yield() }, nil); err != nil {
+	if err := p.check(b.yield, func(Hash, int64) { b.yield() }, nil); err != nil {
 		p.f.Close()
 		return nil, err
 	}

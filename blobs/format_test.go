@@ -2,11 +2,13 @@ package blobs
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"pws/internal/disk/disktest"
@@ -83,6 +85,17 @@ func packOf(blocks, entries []byte) []byte {
 	return appendFooter(b, f)
 }
 
+// entries reads the whole index, in order of hashes.
+func (p *pack) entries() (all []entry, err error) {
+	err = p.eachPage(func(_ int64, _ []byte, g page) error {
+		for i := range g.n {
+			all = append(all, g.entry(i))
+		}
+		return nil
+	})
+	return all, err
+}
+
 // readAll opens bytes as a pack and reads every blob; only damage may come of it.
 func readAll(t *testing.T, b []byte) {
 	d := disktest.New()
@@ -108,7 +121,7 @@ func readAll(t *testing.T, b []byte) {
 			t.Fatal(err)
 		}
 	}
-	if err := p.check(nil, nil); err != nil && !errors.Is(err, ErrCorrupt) {
+	if err := p.check(func() {}, nil, nil); err != nil && !errors.Is(err, ErrCorrupt) {
 		t.Fatal(err)
 	}
 }
@@ -152,4 +165,68 @@ func FuzzManifest(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestWalkInParts goes through a pack with more blobs than a walk has in memory.
+func TestWalkInParts(t *testing.T) {
+	d := disktest.New()
+	if err := d.MakeDir("d"); err != nil {
+		t.Fatal(err)
+	}
+	b, err := newBuilder(d, "d", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const blobs = 2*walkBlobs + 1000
+	for n := range blobs {
+		content := binary.LittleEndian.AppendUint32(nil, uint32(n))
+		if n%10_000 == 0 {
+			content = append(content, make([]byte, smallBytes)...)
+		}
+		if err := b.add(Sum(content), content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := b.finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.f.Close()
+	var marked, seen, most, yields int
+	next, block := uint64(0), uint64(0)
+	all, err := p.entries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark := func(nth int, e *entry) {
+		marked++
+		e.dead = nth%2 == 0
+		if all[nth].hash != e.hash {
+			t.Fatalf("entry %d has another number", nth)
+		}
+	}
+	err = p.walk(mark, func() { yields++ }, func(whole []byte, entries []entry) error {
+		if block = entries[0].block; block < next {
+			t.Fatalf("block %d comes after %d", block, next)
+		}
+		next = block + uint64(len(whole))
+		most = max(most, len(entries))
+		for _, e := range entries {
+			nth, _ := slices.BinarySearchFunc(all, e.hash, func(a entry, h Hash) int {
+				return bytes.Compare(a.hash[:], h[:])
+			})
+			if e.dead != (nth%2 == 0) {
+				t.Fatalf("entry %d has the mark of another", nth)
+			}
+			seen++
+		}
+		return nil
+	})
+	if err != nil || marked != blobs || seen != blobs || next != p.footer.index {
+		t.Errorf("%d marked and %d seen of %d, up to %d of %d: %v", marked, seen, blobs, next,
+			p.footer.index, err)
+	}
+	if pages := 3 * int(p.footer.pages()); yields < pages {
+		t.Errorf("%d yields for %d pages", yields, pages)
+	}
 }

@@ -17,7 +17,7 @@ const (
 	// tierBase is the size up to which a pack belongs to the lowest tier.
 	tierBase = 256 << 10
 	// Packs that have reached one of these sizes are merged only for what is dead in them. They
-	// bound the memory of a Merge to some 250 MB, however much is stored.
+	// bound the memory of a Merge to some 130 MB, however much is stored.
 	fullPackBytes = 4 << 30
 	fullPackBlobs = 1 << 20
 	mergeBlobs    = 2 << 20
@@ -176,6 +176,8 @@ type merge struct {
 	stats   MergeStats
 	dropped map[*pack][]uint64 // per input, a bit per entry in order of hashes
 	raw     []byte
+	// blobs is the number of blobs in all inputs.
+	blobs uint64
 }
 
 // mergePacks writes packs into a new one. keepOld, if given, is asked BEFORE a pack goes whether it
@@ -189,6 +191,9 @@ func (s *Store) mergePacks(
 			m.b.abort()
 		}
 	}()
+	for _, p := range inputs {
+		m.blobs += p.footer.blobs
+	}
 	for _, p := range inputs {
 		if err := m.copyPack(p, keep); err != nil {
 			return MergeStats{}, err
@@ -223,22 +228,28 @@ func (s *Store) mergePacks(
 
 // copyPack decides once for each blob of a pack, and copies the kept ones block by block.
 func (m *merge) copyPack(p *pack, keep func(*Hash) bool) error {
-	all, err := p.entries()
+	gone := make([]uint64, (p.footer.pages()*pageEntries+63)/64)
+	nth := 0
+	var e entry
+	err := p.eachPage(func(_ int64, _ []byte, g page) error {
+		m.s.yield()
+		for i := range g.n {
+			if e = g.entry(i); !keep(&e.hash) {
+				gone[nth/64] |= 1 << (nth % 64)
+				m.stats.DroppedBlobs++
+				m.stats.DroppedBytes += int64(e.size)
+			}
+			nth++
+		}
+		return nil
+	})
 	if err != nil {
 		return p.leaveAlone(err)
 	}
-	gone := make([]uint64, (len(all)+63)/64)
-	for i := range all {
-		if e := &all[i]; !keep(&e.hash) {
-			e.dead = true
-			gone[i/64] |= 1 << (i % 64)
-			m.stats.DroppedBlobs++
-			m.stats.DroppedBytes += int64(e.size)
-		}
-	}
 	m.dropped[p] = gone
+	mark := func(nth int, e *entry) { e.dead = gone[nth/64]&(1<<(nth%64)) != 0 }
 	var own error // a fault of the new pack, not of p
-	err = p.walk(all, func(whole []byte, entries []entry) error {
+	err = p.walk(mark, m.s.yield, func(whole []byte, entries []entry) error {
 		if !slices.ContainsFunc(entries, func(e entry) bool { return !e.dead }) {
 			return nil
 		}
@@ -260,6 +271,7 @@ func (m *merge) start() error {
 	b, err := m.s.newBuilder()
 	if err == nil {
 		m.b, b.yield = b, m.s.yield
+		b.entries = make([]entry, 0, m.blobs)
 	}
 	return err
 }

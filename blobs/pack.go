@@ -1,11 +1,10 @@
 package blobs
 
 import (
-	"cmp"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"sort"
 	"sync"
 	"sync/atomic"
@@ -265,58 +264,86 @@ func (p *pack) cut(e entry, raw []byte) ([]byte, error) {
 	return content, nil
 }
 
-// entries reads the whole index, in order of hashes.
-func (p *pack) entries() ([]entry, error) {
-	all := make([]entry, 0, p.footer.blobs)
+// walkBlobs is about how many entries a walk has in memory at a time.
+const walkBlobs = 1 << 17
+
+// walk goes through the blocks in order of the file, with the entries of each. whole is the block
+// as stored with its head, not yet checked. mark, unless it is nil, is called BEFORE for each
+// entry, with its number in the order of hashes. yield is called between small steps.
+//
+// The index is read once for each part of the file, so that memory does not grow with the pack.
+func (p *pack) walk(
+	mark func(nth int, e *entry), yield func(), visit func(whole []byte, entries []entry) error,
+) error {
+	parts := p.footer.blobs/walkBlobs + 1
+	width := p.footer.index/parts + 1
+	all := make([]entry, 0, p.footer.blobs/parts*9/8)
+	var buf []byte
+	for part := range parts {
+		first, last := part*width, part*width+width-1
+		if part == parts-1 {
+			last = math.MaxUint64
+		}
+		var err error
+		if all, err = p.entriesOf(all[:0], first, last, mark, yield); err != nil {
+			return err
+		}
+		sortByBlock(all, yield)
+		for rest := all; len(rest) > 0; {
+			n := 1
+			for n < len(rest) && rest[n].block == rest[0].block {
+				n++
+			}
+			if buf, err = p.readBlock(buf, &rest[0]); err != nil {
+				return err
+			}
+			if err := visit(buf, rest[:n]); err != nil {
+				return err
+			}
+			rest = rest[n:]
+		}
+	}
+	return nil
+}
+
+// entriesOf appends the entries whose blocks begin in a range.
+func (p *pack) entriesOf(
+	all []entry, first, last uint64, mark func(nth int, e *entry), yield func(),
+) ([]entry, error) {
+	nth := 0
 	err := p.eachPage(func(_ int64, _ []byte, g page) error {
+		yield()
 		for i := range g.n {
-			all = append(all, g.entry(i))
+			if e := g.entry(i); first <= e.block && e.block <= last {
+				all = append(all, e)
+				if mark != nil {
+					mark(nth, &all[len(all)-1])
+				}
+			}
+			nth++
 		}
 		return nil
 	})
 	return all, err
 }
 
-// walk goes through the blocks in order of the file, with the entries of each. whole is the block
-// as stored with its head, not yet checked. Entries are reordered.
-func (p *pack) walk(all []entry, visit func(whole []byte, entries []entry) error) error {
-	slices.SortFunc(all, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(a.block, b.block), cmp.Compare(a.at, b.at))
-	})
-	var buf []byte
-	for len(all) > 0 {
-		n := 1
-		for n < len(all) && all[n].block == all[0].block {
-			n++
-		}
-		size := int(all[0].blockLen)
-		if cap(buf) < size {
-			buf = make([]byte, size)
-		}
-		whole := buf[:size]
-		if err := disk.ReadRange(p.f, p.name, int64(all[0].block), whole); err != nil {
-			return err
-		}
-		if err := visit(whole, all[:n]); err != nil {
-			return err
-		}
-		all = all[n:]
+// readBlock reads the block of an entry as it is stored, into buf or into a longer one.
+func (p *pack) readBlock(buf []byte, e *entry) ([]byte, error) {
+	size := int(e.blockLen)
+	if cap(buf) < size {
+		buf = make([]byte, size)
 	}
-	return nil
+	return buf[:size], disk.ReadRange(p.f, p.name, int64(e.block), buf[:size])
 }
 
 // check reads every block and checks every hash. each is called for the sound blobs, note for each
-// fault; without note the first fault ends the pass.
-func (p *pack) check(each func(Hash, int64), note func(error) error) error {
+// fault; without note the first fault ends the pass. yield is called between small steps.
+func (p *pack) check(yield func(), each func(Hash, int64), note func(error) error) error {
 	if note == nil {
 		note = func(err error) error { return err }
 	}
-	all, err := p.entries()
-	if err != nil {
-		return note(err)
-	}
 	var dst []byte
-	return p.walk(all, func(whole []byte, entries []entry) error {
+	return p.walk(nil, yield, func(whole []byte, entries []entry) error {
 		offset := int64(entries[0].block)
 		k, err := parseBlock(p.name, offset, whole)
 		if err != nil {

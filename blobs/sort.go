@@ -16,6 +16,19 @@ func sortByHash(all []entry, yield func()) {
 	}, yield)
 }
 
+// sortByBlock sorts entries in the order of the file.
+func sortByBlock(all []entry, yield func()) {
+	first, last := ^uint64(0), uint64(0)
+	for at := range all {
+		first, last = min(first, all[at].block), max(last, all[at].block)
+	}
+	width := (last-first)/sortBuckets + 1
+	sortParts(all, func(e *entry) int { return int((e.block - first) / width) },
+		func(a, b entry) int {
+			return cmp.Or(cmp.Compare(a.block, b.block), cmp.Compare(a.at, b.at))
+		}, yield)
+}
+
 // sortByPosition sorts blobs by the positions of their entries, and by their hashes within one.
 func sortByPosition(all []packing, yield func()) {
 	first, last := ^uint64(0), uint64(0)

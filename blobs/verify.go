@@ -44,7 +44,7 @@ func verify(d disk.Disk, dir string, each func(Hash, int64)) (Report, error) {
 		r.Bytes += mp.Size
 		p, err := openPack(d, dir, mp.Number, mp.Size, &mp.FooterCRC)
 		if err == nil {
-			err = p.check(count, r.Damage.Note)
+			err = p.check(func() {}, count, r.Damage.Note)
 			p.f.Close()
 		}
 		if err := r.Damage.Note(err); err != nil {
