@@ -25,6 +25,9 @@ type collecting struct {
 	last       heapSample
 	at         time.Time
 	percentage int
+	// risen are the bytes that were allocated until risenAt, the time of the last rise.
+	risen   uint64
+	risenAt time.Time
 	// quiet counts the looks since garbage was made quickly.
 	quiet int
 }
@@ -42,6 +45,8 @@ type heapSample struct {
 const (
 	// collectEvery is how often the speed is measured at which garbage is made.
 	collectEvery = 5 * time.Second
+	// riseEvery is how often it is measured whether garbage is made faster than BEFORE.
+	riseEvery = 100 * time.Millisecond
 	// scanRate is how many bytes a second collections may look at, on average; about a twentieth of
 	// what one processor can.
 	scanRate = 50 << 20
@@ -77,9 +82,11 @@ func (c *collecting) look(now time.Time, heap heapSample) {
 	c.last, c.at = heap, now
 	garbage := c.garbage(heap.scanned, perSecond)
 	to := percent(garbage, heap)
-	if d := to - c.percentage; d*changePart > c.percentage || -d*changePart > c.percentage {
+	if d := to - c.percentage; -d*changePart > c.percentage {
 		c.percentage = to
 		c.set(to)
+	} else {
+		c.raise(to)
 	}
 	if c.quiet++; perSecond > quietRate {
 		c.quiet = 0
@@ -91,25 +98,58 @@ func (c *collecting) look(now time.Time, heap heapSample) {
 	}
 }
 
-// run adapts the percentage until stop is closed, AFTER each collection and from time to time.
-func (c *collecting) run(stop chan struct{}) {
-	tick := time.NewTicker(collectEvery)
-	defer tick.Stop()
-	eachCollection(stop, tick.C, func() { c.look(time.Now(), sampleHeap()) })
+// raise sets a higher percentage.
+func (c *collecting) raise(to int) {
+	if (to-c.percentage)*changePart > c.percentage {
+		c.percentage = to
+		c.set(to)
+	}
 }
 
-// eachCollection calls do AFTER each collection, and at each tick, until stop is closed.
-func eachCollection(stop chan struct{}, tick <-chan time.Time, do func()) {
+// rise raises the percentage where load begins: a server without load has so little room for
+// garbage that it would look at all of a large heap within the first fifth of a second.
+func (c *collecting) rise(now time.Time, allocated uint64) {
+	seconds := now.Sub(c.risenAt).Seconds()
+	perSecond := float64(allocated-c.risen) / max(seconds, 0.001)
+	known := c.risen > 0
+	c.risen, c.risenAt = allocated, now
+	if known && c.last.live > 0 {
+		c.raise(percent(c.garbage(c.last.scanned, perSecond), c.last))
+	}
+}
+
+// run adapts the percentage until stop is closed, AFTER each collection and from time to time.
+func (c *collecting) run(stop chan struct{}) {
+	tick, rise := time.NewTicker(collectEvery), time.NewTicker(riseEvery)
+	defer tick.Stop()
+	defer rise.Stop()
 	collected := make(chan struct{}, 1)
 	notifyCollected(collected, stop)
 	for {
 		select {
 		case <-stop:
 			return
-		case <-tick:
+		case <-rise.C:
+			c.rise(time.Now(), uint64(readRuntime("/gc/heap/allocs:bytes")[0]))
+			continue
+		case <-tick.C:
 		case <-collected:
 		}
-		do()
+		c.look(time.Now(), sampleHeap())
+	}
+}
+
+// eachCollection calls do AFTER each collection, until stop is closed.
+func eachCollection(stop chan struct{}, do func()) {
+	collected := make(chan struct{}, 1)
+	notifyCollected(collected, stop)
+	for {
+		select {
+		case <-stop:
+			return
+		case <-collected:
+			do()
+		}
 	}
 }
 

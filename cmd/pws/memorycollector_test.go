@@ -71,3 +71,49 @@ func TestCollectingAdapts(t *testing.T) {
 		t.Errorf("%d collections where nothing is to be given back", collected)
 	}
 }
+
+// TestCollectingRises begins a load AFTER silence, on a heap that takes long to look at.
+func TestCollectingRises(t *testing.T) {
+	var set []int
+	c := &collecting{headroom: 256 * mib, set: func(percent int) { set = append(set, percent) }}
+	now := time.Unix(1_000_000, 0)
+	heap := heapSample{live: 1000 * mib, scanned: 500 * mib, allocated: 5000 * mib}
+	rise := func(allocated uint64) {
+		now = now.Add(riseEvery)
+		heap.allocated += allocated
+		c.rise(now, heap.allocated)
+	}
+	rise(0)
+	if len(set) != 0 {
+		t.Fatalf("BEFORE anything is known of the heap, %v is set", set)
+	}
+	c.look(now, heap)
+	now = now.Add(collectEvery)
+	c.look(now, heap)
+	idle := set[len(set)-1]
+	for range 10 {
+		rise(1000)
+	}
+	if got := set[len(set)-1]; idle != 1 || got != idle {
+		t.Fatalf("without load %d is set, then %d", idle, got)
+	}
+	// 100 MiB a second, at which 1000 may gather.
+	rise(10 * mib)
+	if got := set[len(set)-1]; got != 100 {
+		t.Errorf("when load begins, %d is set", got)
+	}
+	for range 10 {
+		rise(10 * mib)
+	}
+	rise(1000)
+	if got := set[len(set)-1]; got != 100 {
+		t.Errorf("a rise lowered it to %d", got)
+	}
+	now = now.Add(collectEvery)
+	c.look(now, heap)
+	now = now.Add(collectEvery)
+	c.look(now, heap)
+	if got := set[len(set)-1]; got != idle {
+		t.Errorf("AFTER the load, %d is set", got)
+	}
+}

@@ -45,7 +45,7 @@ func (m *memoryTable) begin(server *http.Server) {
 
 // watch notes what the owners have AFTER each collection, until stop is closed.
 func (m *memoryTable) watch(stop chan struct{}) {
-	eachCollection(stop, nil, m.noteCollection)
+	eachCollection(stop, m.noteCollection)
 }
 
 func (m *memoryTable) noteCollection() { m.collected.Store(sumOf(m.holders())) }
