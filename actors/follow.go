@@ -82,7 +82,7 @@ func (e *Engine) followProject(in *replayed) error {
 	if err := e.keepStored(in); err != nil {
 		return err
 	}
-	next.project.SpillHistory(e.spill.Put)
+	e.spillHistory(next.project)
 	e.residents.note(h, next.project)
 	e.publish(h, next.project, in.position, events)
 	agent, now := in.entry.Agent, in.entry.Now

@@ -254,7 +254,7 @@ func (a *projectActor) apply(next *work.Project, events []work.Event, at work.Mo
 	for _, event := range events {
 		next.Apply(event, at)
 	}
-	next.SpillHistory(a.engine.spill.Put)
+	a.engine.spillHistory(next)
 	return true
 }
 

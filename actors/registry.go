@@ -81,7 +81,7 @@ func (e *Engine) load(h *handle) (*published, error) {
 		return nil, err
 	}
 	h.mu.tail = nil
-	view.project.SpillHistory(e.spill.Put)
+	e.spillHistory(view.project)
 	e.takeIn(h, view.project)
 	h.view.Store(view)
 	e.residents.keep(h, e.clock.floor.Load())

@@ -20,3 +20,11 @@ func (e *Engine) openSpill(dir string) (err error) {
 	})
 	return err
 }
+
+// spillHistory moves older changesets out of the heap, see work.Project.SpillHistory. An engine
+// that only rebuilds projects (rebuilder) has no file for them.
+func (e *Engine) spillHistory(p *work.Project) {
+	if e.spill != nil {
+		p.SpillHistory(e.spill.Put)
+	}
+}

@@ -43,6 +43,9 @@ func TestHistoriesAreSpilled(t *testing.T) {
 		t.Errorf("%d bytes were spilled when the project was loaded", spilled())
 	}
 	stop(t, e)
+	if _, err := Verify(config.Dir); err != nil {
+		t.Errorf("a long history does not verify: %v", err)
+	}
 	e = start(t, config)
 	free.Store(0)
 	sameState(t, "started on a full disk", want, fullState(t, e))
