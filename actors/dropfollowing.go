@@ -19,23 +19,23 @@ var (
 	errHashes   = errors.New("actors: the hashes, or the answer about them, are cut off")
 )
 
-// noteErasures has what was erased elsewhere be erased here, too. It returns AFTER the note of that
-// is durable, and is called BEFORE the events are.
-func (e *Engine) noteErasures(events []identity.Event) error {
+// noteErasures reports whether something was erased elsewhere and has to be erased here, too. It
+// returns AFTER the note of that is durable, and is called BEFORE the events are. AFTER they are
+// published, followErasures has to be woken, which looks for the work in what is published.
+func (e *Engine) noteErasures(events []identity.Event) (due bool, err error) {
 	var ended []id.ID
 	for _, event := range events {
 		switch event := event.(type) {
 		case *identity.ContentErased:
-			e.erasing.follow()
+			due = true
 		case *identity.ProjectDropEnded:
 			ended = append(ended, event.Project)
 		}
 	}
 	if len(ended) == 0 || e.config.AskHeld == nil {
-		return nil
+		return due, nil
 	}
-	defer e.erasing.follow()
-	return e.changeErasure(func(note *datadir.Erasure) {
+	return true, e.changeErasure(func(note *datadir.Erasure) {
 		note.Due = note.Due || slices.ContainsFunc(ended, func(project id.ID) bool {
 			return !slices.Contains(note.Dropped, project)
 		})

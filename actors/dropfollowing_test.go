@@ -121,3 +121,20 @@ func TestHeldOf(t *testing.T) {
 		t.Errorf("a hash that is cut off: %v", err)
 	}
 }
+
+// TestErasuresWaitForTheView has followErasures not woken BEFORE the end of an erasure is
+// published: it would find nothing to do in the earlier state, and not look again.
+func TestErasuresWaitForTheView(t *testing.T) {
+	e := &Engine{}
+	e.erasing.followed = make(chan struct{}, 1)
+	due, err := e.noteErasures([]identity.Event{&identity.ContentErased{}})
+	if !due || err != nil {
+		t.Fatalf("an erasure is due: %v, %v", due, err)
+	}
+	if len(e.erasing.followed) != 0 {
+		t.Error("followErasures is woken BEFORE the event is published")
+	}
+	if due, err = e.noteErasures([]identity.Event{&identity.ContentPurged{}}); due || err != nil {
+		t.Errorf("nothing is due yet: %v, %v", due, err)
+	}
+}

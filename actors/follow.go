@@ -53,10 +53,14 @@ func (e *Engine) followIdentity(in *replayed) error {
 	for _, event := range events {
 		state.Apply(event, in.entry.Now)
 	}
-	if err := e.noteErasures(events); err != nil {
+	erased, err := e.noteErasures(events)
+	if err != nil {
 		return err
 	}
 	cell.publish(&publishedIdentity{state: state, position: in.position}, events)
+	if erased {
+		e.erasing.follow()
+	}
 	e.followAgents(in.position, in.entry.Now, events)
 	e.search.followIdentity(in.position, events)
 	return nil

@@ -177,7 +177,11 @@ func (e *Engine) applyIdentity(in *replayed) error {
 	}
 	view.position = in.position
 	cell.publish(view, events)
-	return e.noteErasures(events)
+	erased, err := e.noteErasures(events)
+	if erased {
+		e.erasing.follow()
+	}
+	return err
 }
 
 // keepTail gives an entry to its project, unless its section contains it. The project becomes stale
