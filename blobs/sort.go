@@ -18,28 +18,29 @@ func sortByHash(all []entry, yield func()) {
 
 // sortByBlock sorts entries in the order of the file.
 func sortByBlock(all []entry, yield func()) {
-	first, last := ^uint64(0), uint64(0)
-	for at := range all {
-		first, last = min(first, all[at].block), max(last, all[at].block)
-	}
-	width := (last-first)/sortBuckets + 1
-	sortParts(all, func(e *entry) int { return int((e.block - first) / width) },
-		func(a, b entry) int {
-			return cmp.Or(cmp.Compare(a.block, b.block), cmp.Compare(a.at, b.at))
-		}, yield)
+	sortByNumber(all, func(e *entry) uint64 { return e.block }, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.block, b.block), cmp.Compare(a.at, b.at))
+	}, yield)
 }
 
 // sortByPosition sorts blobs by the positions of their entries, and by their hashes within one.
 func sortByPosition(all []packing, yield func()) {
+	sortByNumber(all, func(p *packing) uint64 { return p.position }, func(a, b packing) int {
+		return cmp.Or(cmp.Compare(a.position, b.position), cmp.Compare(a.prefix, b.prefix))
+	}, yield)
+}
+
+// sortByNumber sorts by an order whose first part is a number.
+func sortByNumber[T any](
+	all []T, number func(*T) uint64, compare func(a, b T) int, yield func(),
+) {
 	first, last := ^uint64(0), uint64(0)
 	for at := range all {
-		first, last = min(first, all[at].position), max(last, all[at].position)
+		n := number(&all[at])
+		first, last = min(first, n), max(last, n)
 	}
 	width := (last-first)/sortBuckets + 1
-	sortParts(all, func(p *packing) int { return int((p.position - first) / width) },
-		func(a, b packing) int {
-			return cmp.Or(cmp.Compare(a.position, b.position), cmp.Compare(a.prefix, b.prefix))
-		}, yield)
+	sortParts(all, func(one *T) int { return int((number(one) - first) / width) }, compare, yield)
 }
 
 // sortParts divides a list into buckets, whose order is that of their elements, and sorts each. It

@@ -54,8 +54,9 @@ func (h *history) spill(to Spill) (moved int64) {
 			h.keep(blocks)
 			return moved
 		case read == nil:
-			// A block that is too large stays where it is.
-			read = func(int) []byte { return together[0] }
+			// A block that is too large stays where it is, without the list that it was in.
+			block := together[0]
+			read = func(int) []byte { return block }
 		default:
 			moved += int64(size - count*spilledBlockMemory)
 		}

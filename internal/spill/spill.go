@@ -141,20 +141,17 @@ func (f *File) take() (nth int, data []byte, ok bool) {
 		return 0, nil, false
 	}
 	perMap := mapBytes / f.config.ExtentBytes
-	last := len(f.mu.free) - 1
-	switch {
-	case last >= 0:
+	if last := len(f.mu.free) - 1; last >= 0 {
 		nth, f.mu.free = f.mu.free[last], f.mu.free[:last]
-	case f.mu.end < len(f.mu.maps)*perMap:
-		nth = f.mu.end
-		f.mu.end++
-	default:
-		from := int64(len(f.mu.maps)) * int64(perMap*f.config.ExtentBytes)
-		added, err := mapPart(f.file, from, perMap*f.config.ExtentBytes)
-		if err != nil {
-			return 0, nil, false
+	} else {
+		if f.mu.end == len(f.mu.maps)*perMap {
+			from := int64(f.mu.end) * int64(f.config.ExtentBytes)
+			added, err := mapPart(f.file, from, perMap*f.config.ExtentBytes)
+			if err != nil {
+				return 0, nil, false
+			}
+			f.mu.maps = append(f.mu.maps, added)
 		}
-		f.mu.maps = append(f.mu.maps, added)
 		nth = f.mu.end
 		f.mu.end++
 	}
