@@ -20,6 +20,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"pws/api"
 )
 
 // The command that most lines of a script use:
@@ -29,8 +31,9 @@ import (
 // It sends a request as the current caller and expects a status and, for an error, a code. A target
 // without a leading slash is below /api/v1/. A body is JSON in single quotes, @FILE, or =FILE.
 // Variables ($name, ${name}) are replaced in the target and the body, except in the contents of
-// @FILE. Where an operation needs an Idempotency-Key and -k gives none, a new one is sent; -k none
-// sends none. -z codes the body with gzip or zstd. -get stores a value of the answer in a variable.
+// @FILE. Where an operation needs an Idempotency-Key, or takes one and is sent to a group, and -k
+// gives none, a new one is sent; -k none sends none. -z codes the body with gzip or zstd. -get
+// stores a value of the answer in a variable.
 //
 // Every answer is also checked against the declaration of its operation, in script_check_test.go.
 
@@ -301,7 +304,7 @@ func (s *script) fillHeaders(made *http.Request, sent *request) {
 	named := slices.ContainsFunc(sent.headers, func(header string) bool {
 		return strings.HasPrefix(header, "Idempotency-Key:")
 	})
-	if op := operationOf(sent.method, sent.target); op != nil && needsKey(op) && !named {
+	if !named && s.addsKey(operationOf(sent.method, sent.target)) {
 		s.serial++
 		made.Header.Set("Idempotency-Key", fmt.Sprintf("script-%d", s.serial))
 	}
@@ -318,6 +321,16 @@ func (s *script) fillHeaders(made *http.Request, sent *request) {
 			made.Header.Add(name, value)
 		}
 	}
+}
+
+// addsKey reports whether a request for an operation is sent with a new key: one that needs a key,
+// and each write to a group, which without a key may be answered OUTCOME_UNKNOWN whenever an
+// election comes between.
+func (s *script) addsKey(op *api.Operation) bool {
+	if op == nil || op.Idempotency == api.NoKey {
+		return false
+	}
+	return needsKey(op) || s.members != nil
 }
 
 func (s *script) read(sent *request, answer *http.Response) (*reply, error) {
