@@ -226,14 +226,14 @@ func (p *poller) loop(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
-	now := time.Now()
+	// What is due at the begin is sent even if this thread starts AFTER the end of a short run.
 	for _, one := range p.connections {
 		p.paced = p.paced || one.every > 0
-		p.sendOrWait(one, now)
+		p.sendOrWait(one, p.run.begin)
 	}
 	events := make([]unix.EpollEvent, 128)
 	for ctx.Err() == nil {
-		now = time.Now()
+		now := time.Now()
 		if p.inFlight == 0 && (!p.paced || !now.Before(p.run.end)) {
 			return nil
 		}

@@ -54,3 +54,37 @@ func TestConnectionsAreMadeAgain(t *testing.T) {
 		t.Errorf("count %d, errors %v", sample.Count, sample.Errors)
 	}
 }
+
+// TestFirstRequestsAreSent drives a run that is over BEFORE its thread starts.
+func TestFirstRequestsAreSent(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer listener.Close()
+	group.Go(func() {
+		served, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer served.Close()
+		_, _ = io.Copy(served, served)
+	})
+	fleet, err := dialAll(listener.Addr().String(), []exchange{&lineExchange{"ok", 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fleet.close()
+	for _, perSecond := range []float64{0, 1} {
+		run := load{duration: time.Nanosecond, perSecond: perSecond}
+		sample, err := fleet.drive(t.Context(), run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sample.Count != 1 || len(sample.Errors) > 0 {
+			t.Errorf("%v a second: count %d, errors %v", perSecond, sample.Count, sample.Errors)
+		}
+	}
+}
