@@ -121,7 +121,7 @@ func (e *Engine) eraseFollowed() error {
 
 // renewLogFollowed is renewLog for a server that may not lead. The entry behind those that leave
 // the log is asked for until it is there, and snapshots are saved until the log was cut: entries
-// that the group has not agreed on stay until it has.
+// that the group has not agreed on stay until it has, and more are asked for until it does.
 func (e *Engine) renewLogFollowed() error {
 	edge := e.journal.Durable()
 	e.journal.Roll()
@@ -147,7 +147,11 @@ func (e *Engine) renewLogFollowed() error {
 		if err := e.Save(); err != nil {
 			return false, fmt.Errorf("snapshot: %w", err)
 		}
-		return e.journal.Stats().First > edge, nil
+		if e.journal.Stats().First > edge {
+			return true, nil
+		}
+		e.askMark()
+		return false, nil
 	})
 }
 

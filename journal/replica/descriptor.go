@@ -158,6 +158,19 @@ func (n *Node) Compact(position uint64, machine []byte) error {
 	return nil
 }
 
+// positionOf is the position to compact up to for the log to forget its entries up to an index, or
+// up to its last one. It is 0 if they were not applied, or are not durable yet.
+func (n *Node) positionOf(index, durable uint64) uint64 {
+	base := n.log.base.GetMetadata().GetIndex()
+	if index = min(index, n.log.last()); index <= base || index-base > uint64(len(n.marks)) {
+		return 0
+	}
+	if position := n.marks[index-base-1].gate.Position; position <= durable {
+		return position
+	}
+	return 0
+}
+
 // NeedsCompact reports whether a member can go on only with a descriptor that is newer than the one
 // of the log: with one that names it.
 func (n *Node) NeedsCompact() bool { return n.unnamed }

@@ -128,8 +128,6 @@ type Journal struct {
 	kill    context.CancelFunc
 	started atomic.Bool
 	hold    hold
-	// rolled is what agreed was when Roll was called, 0 if there was a cut behind it since then.
-	rolled atomic.Uint64
 	// reign is that of this server, 0 while it does not lead. Until leased, since epoch, no other
 	// server leads.
 	reign  atomic.Uint64
@@ -154,7 +152,9 @@ type Journal struct {
 		progress sync.Cond
 		failed   error
 		closed   bool
-		queue    []*own
+		// rolled is zero if all that was there when Roll was called has left both logs.
+		rolled rolled
+		queue  []*own
 		// queueBytes are those of entries that were not reported.
 		queueBytes int64
 		reads      []*read
@@ -162,6 +162,15 @@ type Journal struct {
 		// announced has what other members understand, until the next tick.
 		announced map[uint64]uint64
 	}
+}
+
+// rolled is what was there when Roll was called.
+type rolled struct {
+	// first is the oldest entry that was kept, agreed the newest that was agreed on.
+	first, agreed uint64
+	// index is that of the last entry in raft's log, which may not have been agreed on, record the
+	// position of its last record.
+	index, record uint64
 }
 
 var _ journal.Journal = (*Journal)(nil)
@@ -293,29 +302,58 @@ func (j *Journal) Read(from uint64, fn func(pos uint64, payload []byte) error) e
 // AFTER Roll, a cut behind what there was then is for the sake of an erasure: nothing holds it, and
 // raft's log forgets the entries, too, also where members lag.
 func (j *Journal) CutBefore(pos uint64) error {
-	rolled := j.rolled.Load()
-	erases := rolled != 0 && pos > rolled
+	j.mu.Lock()
+	rolled := j.mu.rolled
+	j.mu.Unlock()
+	erases := rolled.agreed != 0 && pos > rolled.agreed
 	if !erases && j.Space().Writable {
 		pos = j.hold.limit(pos, time.Now())
 	}
 	if err := j.entries.CutBefore(pos); err != nil || !erases {
 		return err
 	}
-	j.rolled.CompareAndSwap(rolled, 0)
-	result, position := make(chan error, 1), min(pos-1, j.Durable())
-	select {
-	case j.calls <- func() { result <- j.node.Compact(position, nil) }:
-		return <-result
-	case <-j.done:
-		return journal.ErrClosed
+	result, durable := make(chan error, 1), j.Durable()
+	err := j.call(context.Background(), func() {
+		position := max(min(pos-1, durable), j.node.positionOf(rolled.index, durable))
+		err := j.node.Compact(position, nil)
+		if err == nil && j.node.log.oldest() > rolled.record {
+			j.forgetRoll(rolled)
+		}
+		result <- err
+	})
+	if err != nil {
+		return err
+	}
+	return <-result
+}
+
+func (j *Journal) forgetRoll(gone rolled) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.mu.rolled == gone {
+		j.mu.rolled = rolled{}
 	}
 }
 
-// Roll implements journal.Journal.
+// Roll implements journal.Journal. A segment of raft's log that has entries which the group has not
+// agreed on yet is removed by cuts AFTER it has.
 func (j *Journal) Roll() {
-	j.rolled.Store(max(1, j.agreed.Load()))
+	noted := rolled{first: j.entries.Stats().First, agreed: max(1, j.agreed.Load())}
 	j.entries.Roll()
-	j.records.Roll()
+	done := make(chan struct{})
+	err := j.call(context.Background(), func() {
+		j.records.Roll()
+		noted.index, noted.record = j.node.log.last(), j.records.Stats().Last
+		close(done)
+	})
+	if err != nil {
+		// It is closed, and cuts nothing any more.
+		return
+	}
+	<-done
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.mu.rolled = noted
 }
 
 // Healthy implements journal.Journal.
@@ -325,12 +363,16 @@ func (j *Journal) Healthy() error {
 	return j.mu.failed
 }
 
-// Stats implements journal.Journal.
+// Stats implements journal.Journal. First is the oldest entry that one of the two logs may have,
+// from Roll until cuts have removed what was there.
 func (j *Journal) Stats() journal.Stats {
 	s := j.entries.Stats()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	s.QueueBytes, s.QueueEntries = j.mu.queueBytes, len(j.mu.queue)
+	if j.mu.rolled.agreed != 0 {
+		s.First = min(s.First, j.mu.rolled.first)
+	}
 	return s
 }
 

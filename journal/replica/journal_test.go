@@ -488,13 +488,16 @@ func TestDeposedLeader(t *testing.T) {
 
 // forgotten is how many entries raft's log of a member has forgotten.
 func (r *resident) forgotten() uint64 {
-	forgotten, j := make(chan uint64, 1), r.j.Load()
-	j.calls <- func() { forgotten <- j.node.log.base.GetMetadata().GetIndex() }
-	return <-forgotten
+	return r.ofLog(func(l *Log) uint64 { return l.base.GetMetadata().GetIndex() })
 }
 
-// TestLaggingMember lets a member be away for longer than raft's log of the others: it pulls the
-// entries. One that nobody has any more cannot come back, and answers nothing.
+// ofLog is a number of raft's log of a member.
+func (r *resident) ofLog(number func(l *Log) uint64) uint64 {
+	found, j := make(chan uint64, 1), r.j.Load()
+	j.calls <- func() { found <- number(j.node.log) }
+	return <-found
+}
+
 // BenchmarkAppend has 64 writers append 400 bytes to a group of three on one disk, and to the log
 // of one server.
 func BenchmarkAppend(b *testing.B) {

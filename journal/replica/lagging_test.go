@@ -4,9 +4,13 @@ import (
 	"errors"
 	"testing"
 
+	"go.etcd.io/raft/v3/raftpb"
+
 	"pws/journal"
 )
 
+// TestLaggingMember lets a member be away for longer than raft's log of the others: it pulls the
+// entries. One that nobody has any more cannot come back, and answers nothing.
 func TestLaggingMember(t *testing.T) {
 	cut := make(chan uint64, 3)
 	h := newHub(t, 3, func(o *Options) {
@@ -50,5 +54,36 @@ func TestLaggingMember(t *testing.T) {
 	}
 	if from := <-cut; from == 0 || from == away.member {
 		t.Errorf("a member lacks entries that %d does not have", from)
+	}
+}
+
+// TestRollWithEntriesUnderWay has a member roll its logs while raft's log has an entry of which it
+// does not know yet that the group has agreed on it. What was in front of that entry has left the
+// disk only when the segment has that they share.
+func TestRollWithEntriesUnderWay(t *testing.T) {
+	h := newHub(t, 3, nil)
+	leader := h.leader()
+	away := h.members[leader.member%3]
+	leader.mustPut(1, 100)
+	h.until("agreement", h.agree)
+	j := away.j.Load()
+	edge, has := j.Durable(), away.ofLog((*Log).last)
+	h.divert(func(m *raftpb.Message) bool {
+		return m.GetTo() == away.member && m.GetCommit() > has
+	})
+	leader.mustPut(101, 1)
+	h.until("the entry", func() bool { return away.ofLog((*Log).last) > has })
+	if j.Durable() != edge {
+		t.Fatal("the member knows that the group has agreed on the entry")
+	}
+	j.Roll()
+	h.divert(nil)
+	leader.mustPut(102, 1)
+	h.until("all values", func() bool { return away.position() == 102 })
+	if err := j.CutBefore(edge + 1); err != nil {
+		t.Fatal(err)
+	}
+	if first, record := j.Stats().First, j.records.Stats().First; first <= edge || record == 1 {
+		t.Errorf("the oldest entry is %d, not behind %d; the oldest record is %d", first, edge, record)
 	}
 }

@@ -294,12 +294,17 @@ func (l *Log) Compact(base *raftpb.Snapshot) error {
 	if err := l.Append(nil, base, nil); err != nil {
 		return err
 	}
+	l.failed = l.records.CutBefore(l.oldest())
+	return l.failed
+}
+
+// oldest is the position of the oldest record that is needed.
+func (l *Log) oldest() uint64 {
 	needed := l.basePlace
 	for _, place := range l.places {
 		needed = min(needed, place)
 	}
-	l.failed = l.records.CutBefore(needed)
-	return l.failed
+	return needed
 }
 
 // Bytes is the size of the entries.
