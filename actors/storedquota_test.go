@@ -17,6 +17,10 @@ func TestSetQuotasSurvive(t *testing.T) {
 	limits := limited(api.StoredLimits{Agent: 1 << 30, AgentHour: 1 << 20})
 	var config Config
 	e, project, owner := oneProject(t, func(c *Config) { limits(c); config = *c })
+	// What was stored in the hour must not drain.
+	now := reading{wall: e.Now()}
+	source := func() reading { return now }
+	e.clock.source.Store(&source)
 	set := func(quota identity.Quota, bytes int64) {
 		t.Helper()
 		command := &identity.SetQuota{
