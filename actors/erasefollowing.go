@@ -120,8 +120,8 @@ func (e *Engine) eraseFollowed() error {
 }
 
 // renewLogFollowed is renewLog for a server that may not lead. The entry behind those that leave
-// the log is asked for until it is there, and snapshots are saved until the log was cut: entries
-// that the group has not agreed on stay until it has, and more are asked for until it does.
+// the log is asked for until it is there. Then snapshots are saved until the log was cut. Entries
+// that the group has not agreed on stay until it has, so more are asked for meanwhile.
 func (e *Engine) renewLogFollowed() error {
 	edge := e.journal.Durable()
 	e.journal.Roll()

@@ -10,36 +10,50 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestConnectionsAreMadeAgain ends a connection between two runs, as a server does that has waited
-// too long for a request.
-func TestConnectionsAreMadeAgain(t *testing.T) {
+// dialOne connects one client to a server, which sends back what it gets. The client has two
+// requests.
+func dialOne(t *testing.T, serve func(net.Listener)) connections {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var group sync.WaitGroup
-	defer group.Wait()
-	defer listener.Close()
-	group.Go(func() {
+	t.Cleanup(group.Wait)
+	t.Cleanup(func() { listener.Close() })
+	group.Go(func() { serve(listener) })
+	fleet, err := dialAll(listener.Addr().String(), []exchange{&lineExchange{"ok", 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(fleet.close)
+	return fleet
+}
+
+// echoOne sends back what one connection brings.
+func echoOne(listener net.Listener) {
+	served, err := listener.Accept()
+	if err != nil {
+		return
+	}
+	defer served.Close()
+	_, _ = io.Copy(served, served)
+}
+
+// TestConnectionsAreMadeAgain ends a connection between two runs, as a server does that has waited
+// too long for a request.
+func TestConnectionsAreMadeAgain(t *testing.T) {
+	fleet := dialOne(t, func(listener net.Listener) {
 		idle, err := listener.Accept()
 		if err != nil {
 			return
 		}
 		_, _ = io.WriteString(idle, "too late\n")
 		idle.Close()
-		served, err := listener.Accept()
-		if err != nil {
-			return
-		}
-		defer served.Close()
-		_, _ = io.Copy(served, served)
+		echoOne(listener)
 	})
-	fleet, err := dialAll(listener.Addr().String(), []exchange{&lineExchange{"ok", 2}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fleet.close()
 	ended := []unix.PollFd{{Fd: int32(fleet[0].fd), Events: unix.POLLRDHUP}}
+	var err error
 	for n := 0; n == 0; {
 		if n, err = unix.Poll(ended, -1); err != nil && err != unix.EINTR {
 			t.Fatal(err)
@@ -57,26 +71,7 @@ func TestConnectionsAreMadeAgain(t *testing.T) {
 
 // TestFirstRequestsAreSent drives a run that is over BEFORE its thread starts.
 func TestFirstRequestsAreSent(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var group sync.WaitGroup
-	defer group.Wait()
-	defer listener.Close()
-	group.Go(func() {
-		served, err := listener.Accept()
-		if err != nil {
-			return
-		}
-		defer served.Close()
-		_, _ = io.Copy(served, served)
-	})
-	fleet, err := dialAll(listener.Addr().String(), []exchange{&lineExchange{"ok", 2}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fleet.close()
+	fleet := dialOne(t, echoOne)
 	for _, perSecond := range []float64{0, 1} {
 		run := load{duration: time.Nanosecond, perSecond: perSecond}
 		sample, err := fleet.drive(t.Context(), run)

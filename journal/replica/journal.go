@@ -153,7 +153,7 @@ type Journal struct {
 		failed   error
 		closed   bool
 		// rolled is zero if all that was there when Roll was called has left both logs.
-		rolled rolled
+		rolled roll
 		queue  []*own
 		// queueBytes are those of entries that were not reported.
 		queueBytes int64
@@ -164,8 +164,8 @@ type Journal struct {
 	}
 }
 
-// rolled is what was there when Roll was called.
-type rolled struct {
+// roll is what was there when Roll was called.
+type roll struct {
 	// first is the oldest entry that was kept, agreed the newest that was agreed on.
 	first, agreed uint64
 	// index is that of the last entry in raft's log, which may not have been agreed on, record the
@@ -312,45 +312,39 @@ func (j *Journal) CutBefore(pos uint64) error {
 	if err := j.entries.CutBefore(pos); err != nil || !erases {
 		return err
 	}
-	result, durable := make(chan error, 1), j.Durable()
-	err := j.call(context.Background(), func() {
+	durable := j.Durable()
+	return j.outcomeOf(context.Background(), func(done func(error)) {
 		position := max(min(pos-1, durable), j.node.positionOf(rolled.index, durable))
 		err := j.node.Compact(position, nil)
 		if err == nil && j.node.log.oldest() > rolled.record {
 			j.forgetRoll(rolled)
 		}
-		result <- err
+		done(err)
 	})
-	if err != nil {
-		return err
-	}
-	return <-result
 }
 
-func (j *Journal) forgetRoll(gone rolled) {
+func (j *Journal) forgetRoll(gone roll) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.mu.rolled == gone {
-		j.mu.rolled = rolled{}
+		j.mu.rolled = roll{}
 	}
 }
 
 // Roll implements journal.Journal. A segment of raft's log that has entries which the group has not
 // agreed on yet is removed by cuts AFTER it has.
 func (j *Journal) Roll() {
-	noted := rolled{first: j.entries.Stats().First, agreed: max(1, j.agreed.Load())}
+	noted := roll{first: j.entries.Stats().First, agreed: max(1, j.agreed.Load())}
 	j.entries.Roll()
-	done := make(chan struct{})
-	err := j.call(context.Background(), func() {
+	err := j.outcomeOf(context.Background(), func(done func(error)) {
 		j.records.Roll()
 		noted.index, noted.record = j.node.log.last(), j.records.Stats().Last
-		close(done)
+		done(nil)
 	})
 	if err != nil {
 		// It is closed, and cuts nothing any more.
 		return
 	}
-	<-done
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.mu.rolled = noted
