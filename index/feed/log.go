@@ -69,6 +69,7 @@ type Log struct {
 		// synced is set if the last file is durable. The last file of a killed process may not be.
 		synced bool
 		closed bool
+		blocks blockEncoder
 		// gone is the file to remove from the disk.
 		gone []string
 		// failed is the error of a failed sync. Nothing is written after it, because only a restart

@@ -102,30 +102,42 @@ type blockInfo struct {
 
 func (i *blockInfo) length() int64 { return blockHead + int64(i.index) + int64(i.stored) }
 
-// appendBlock encodes records as a block.
-func appendBlock(b []byte, records []Record, covered uint64) ([]byte, blockInfo) {
+// blockEncoder encodes blocks in memory that it uses again.
+type blockEncoder struct {
+	numbers                     map[id.ID]uint64
+	projects, order, raw, block []byte
+}
+
+// blockMemoryMax is the size of a block whose memory is not kept for the next one.
+const blockMemoryMax = 1 << 20
+
+// encode encodes records as a block. Its bytes are valid until the next one.
+func (e *blockEncoder) encode(records []Record, covered uint64) ([]byte, blockInfo) {
 	info := blockInfo{count: len(records), covered: covered}
-	var index, raw []byte
+	if cap(e.raw) > blockMemoryMax {
+		*e = blockEncoder{}
+	}
+	e.projects, e.order, e.raw = e.projects[:0], e.order[:0], e.raw[:0]
+	b := append(e.block[:0], make([]byte, blockHead)...)
 	if len(records) > 0 {
 		first, last := &records[0], &records[len(records)-1]
 		info.from, info.to = first.Position, last.Position
 		info.firstAt, info.lastAt = first.At, last.At
-		index, raw = encodeRecords(records)
+		e.encodeRecords(records)
+		b = binary.AppendUvarint(b, uint64(len(e.numbers)))
+		b = append(append(b, e.projects...), e.order...)
 	}
+	info.index, info.raw = uint32(len(b)-blockHead), uint32(len(e.raw))
 	start := len(b)
-	b = append(b, make([]byte, blockHead)...)
-	b = append(b, index...)
-	stored, codec := disk.Encode(nil, raw)
-	b = append(b, stored...)
-	info.index, info.raw = uint32(len(index)), uint32(len(raw))
-	info.stored, info.codec = uint32(len(stored)), codec
-	head := b[start : start+blockHead]
+	b, info.codec = disk.Encode(b, e.raw)
+	info.stored = uint32(len(b) - start)
+	head := b[:blockHead]
 	copy(head, blockMagic)
 	le.PutUint32(head[8:], uint32(info.count))
 	le.PutUint32(head[12:], info.index)
 	le.PutUint32(head[16:], info.raw)
 	le.PutUint32(head[20:], info.stored)
-	head[24] = codec
+	head[24] = info.codec
 	le.PutUint64(head[32:], covered)
 	le.PutUint64(head[40:], info.from.Entry)
 	le.PutUint64(head[48:], info.to.Entry)
@@ -133,31 +145,33 @@ func appendBlock(b []byte, records []Record, covered uint64) ([]byte, blockInfo)
 	le.PutUint16(head[58:], info.to.Nth)
 	le.PutUint64(head[64:], uint64(info.firstAt))
 	le.PutUint64(head[72:], uint64(info.lastAt))
-	le.PutUint32(head[4:], disk.Checksum(b[start+8:]))
+	le.PutUint32(head[4:], disk.Checksum(b[8:]))
+	e.block = b
 	return b, info
 }
 
-func encodeRecords(records []Record) (index, raw []byte) {
-	numbers := make(map[id.ID]uint64, 8)
-	var projects, order []byte
+// encodeRecords numbers the projects of records, and encodes the records.
+func (e *blockEncoder) encodeRecords(records []Record) {
+	if e.numbers == nil {
+		e.numbers = make(map[id.ID]uint64, blockRecords)
+	}
+	clear(e.numbers)
 	entry := records[0].Entry
 	for at := range records {
 		one := &records[at]
-		number, known := numbers[one.Project]
+		number, known := e.numbers[one.Project]
 		if !known {
-			number = uint64(len(numbers))
-			numbers[one.Project] = number
-			projects = append(projects, one.Project[:]...)
+			number = uint64(len(e.numbers))
+			e.numbers[one.Project] = number
+			e.projects = append(e.projects, one.Project[:]...)
 		}
-		order = binary.AppendUvarint(order, number)
-		raw = binary.AppendUvarint(raw, one.Entry-entry)
-		raw = binary.AppendUvarint(raw, uint64(one.Nth))
-		raw = binary.AppendVarint(raw, one.At-records[0].At)
-		raw = appendActivity(raw, &one.Activity)
+		e.order = binary.AppendUvarint(e.order, number)
+		e.raw = binary.AppendUvarint(e.raw, one.Entry-entry)
+		e.raw = binary.AppendUvarint(e.raw, uint64(one.Nth))
+		e.raw = binary.AppendVarint(e.raw, one.At-records[0].At)
+		e.raw = appendActivity(e.raw, &one.Activity)
 		entry = one.Entry
 	}
-	index = binary.AppendUvarint(nil, uint64(len(numbers)))
-	return append(append(index, projects...), order...), raw
 }
 
 // parseBlock decodes the header of a block at the beginning of b, and checks the whole block. The

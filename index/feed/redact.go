@@ -125,7 +125,7 @@ func redactBlock(
 	if !changed {
 		return nil, nil
 	}
-	redacted, next := appendBlock(nil, records, info.covered)
+	redacted, next := new(blockEncoder).encode(records, info.covered)
 	*info = next
 	return redacted, nil
 }

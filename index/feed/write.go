@@ -59,7 +59,7 @@ func (l *Log) writeBlock(n uint64) error {
 		// More records of the same entry may follow.
 		covered = max(l.write.file.covered, records[n-1].Entry-1)
 	}
-	content, info := appendBlock(nil, records, covered)
+	content, info := l.write.blocks.encode(records, covered)
 	l.write.synced = false
 	if _, err := l.write.file.file.Write(content); err != nil {
 		// The next file records the valid length of this one.
