@@ -28,7 +28,7 @@ func checkFacts(t *testing.T, dir string, trees *trees) map[string]int {
 		}
 		p := states[e.ID]
 		if p == nil {
-			p = new(work.Project)
+			p = work.NewProject()
 		}
 		for _, stored := range e.Events {
 			event, err := work.DecodeEvent(work.Kind(stored.Kind), stored.Data)

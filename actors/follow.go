@@ -76,7 +76,7 @@ func (e *Engine) followProject(in *replayed) error {
 	if err != nil {
 		return err
 	}
-	next := &published{project: new(work.Project)}
+	next := &published{project: work.NewProject()}
 	if before != nil {
 		next.project = before.project.Clone()
 	}

@@ -153,7 +153,7 @@ func reached(p *work.Project, nth uint64) bool {
 // next returns the state that events are applied to.
 func (a *projectActor) next() *work.Project {
 	if a.working == nil {
-		return new(work.Project)
+		return work.NewProject()
 	}
 	return a.working.Clone()
 }

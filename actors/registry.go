@@ -68,7 +68,7 @@ func (e *Engine) load(h *handle) (*published, error) {
 	if h.loaded() {
 		return h.view.Load(), nil
 	}
-	view := &published{project: new(work.Project)}
+	view := &published{project: work.NewProject()}
 	var err error
 	if h.stored.Load() {
 		view.project, view.position, err = e.restore(h.id)

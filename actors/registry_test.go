@@ -173,7 +173,7 @@ func TestOutOfServiceOutlastsSweeps(t *testing.T) {
 	for project := range commands {
 		h, _ := e.handles.LoadOrStore(project, &handle{id: project})
 		a := &projectActor{engine: e, handle: h}
-		fits := a.apply(new(work.Project), []work.Event{new(work.ContributionReviewed)}, work.Moment{})
+		fits := a.apply(work.NewProject(), []work.Event{new(work.ContributionReviewed)}, work.Moment{})
 		if fits {
 			t.Fatal("an event that does not fit was applied")
 		}

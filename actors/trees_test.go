@@ -207,7 +207,7 @@ func TestUnusedTreesAreReleased(t *testing.T) {
 	all := newTrees(nil)
 	ann := sha256.Sum256([]byte("ann"))
 	for n := range 3 * treesSweepMin {
-		p := new(work.Project)
+		p := work.NewProject()
 		created := &work.CreateProject{
 			ID: id.ID(ann[:16]), Kind: work.Standard, About: work.About{
 				Visibility: work.Public, Reuse: work.AllowReuse,

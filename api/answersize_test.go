@@ -45,7 +45,7 @@ func TestAnswersKnowTheirSizes(t *testing.T) {
 	}
 	ops := 0
 	for at := range last.Ops {
-		ops += len(appendOperation(nil, new(work.Project), last, &last.Ops[at]))
+		ops += len(appendOperation(nil, work.NewProject(), last, &last.Ops[at]))
 	}
 	message := len(jsonschema.AppendString(nil, last.Message))
 	for name, one := range map[string]Sized{

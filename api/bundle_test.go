@@ -45,7 +45,7 @@ func (d *fakeEngine) order(project, agent id.ID, command work.Command) (api.Done
 	if err != nil || len(decision.Events) == 0 {
 		return api.Done{Project: d.project, Result: decision.Result}, err
 	}
-	next := new(work.Project)
+	next := work.NewProject()
 	if d.project != nil {
 		next = d.project.Clone()
 	}

@@ -95,7 +95,7 @@ func (d *fakeEngine) do(t failer, name string, command work.Command) work.Decisi
 	if err != nil {
 		t.Fatalf("%T: %v", command, err)
 	}
-	next := new(work.Project)
+	next := work.NewProject()
 	if d.project != nil {
 		next = d.project.Clone()
 	}

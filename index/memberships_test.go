@@ -16,7 +16,7 @@ import (
 func ownProjects(m *Memberships, agent id.ID, count int) (places []Position) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for n := range count {
-		p := new(work.Project)
+		p := work.NewProject()
 		// Some change in the same millisecond.
 		created := int64(1 + random.IntN(count/2+1))
 		p.Apply(&work.ProjectCreated{
@@ -97,7 +97,7 @@ func BenchmarkMemberships(b *testing.B) {
 func BenchmarkTouch(b *testing.B) {
 	agent := id.ID{9}
 	m := NewMemberships()
-	before := new(work.Project)
+	before := work.NewProject()
 	before.Apply(&work.ProjectCreated{ID: id.ID{1}, Owner: agent},
 		work.Moment{Now: 1, Agent: agent})
 	m.Update(nil, before, nil)

@@ -12,7 +12,7 @@ import (
 // endedProject is a project of ann and bob that ann has deleted, and the states before.
 func endedProject(n byte, at int64) (states []*work.Project) {
 	ann, bob := id.ID{1}, id.ID{2}
-	p := new(work.Project)
+	p := work.NewProject()
 	apply := func(event work.Event) {
 		p = p.Clone()
 		p.Apply(event, work.Moment{Now: at, Agent: ann})

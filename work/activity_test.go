@@ -169,7 +169,7 @@ func TestActivityVisible(t *testing.T) {
 		{work.Unlisted, []string{"", author, member, maintainer, stranger}, []string{author, maintainer}},
 		{work.Private, []string{member, maintainer}, []string{maintainer}},
 	} {
-		p := new(work.Project)
+		p := work.NewProject()
 		at := work.Moment{Now: testNow, Agent: agent("owner")}
 		p.Apply(&work.ProjectCreated{
 			ID: agent("project"), Kind: work.Standard, Owner: agent("owner"),

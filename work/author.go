@@ -20,10 +20,8 @@ func byAuthor(a, b AuthorCount) bool { return a.Agent.Compare(b.Agent) < 0 }
 // countAuthor counts a changeset of an author.
 func (p *Project) countAuthor(author id.ID) {
 	next := AuthorCount{Agent: author}
-	if p.authors.tree != nil {
-		if known, ok := p.authors.tree.Get(next); ok {
-			next = known
-		}
+	if known, ok := p.authors.get(next, byAuthor); ok {
+		next = known
 	}
 	next.Changesets++
 	p.authors.set(next, byAuthor)

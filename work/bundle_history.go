@@ -174,7 +174,7 @@ func (b *bundleImport) importHead(single id.ID) {
 	if malformed {
 		return
 	}
-	published, _, refused := validateOperations(new(Project), operations, operationField)
+	published, _, refused := validateOperations(NewProject(), operations, operationField)
 	for _, one := range refused {
 		b.fault(placeOf(one, "files"), messageOf(one))
 	}

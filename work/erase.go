@@ -44,13 +44,14 @@ func (e *ProjectErased) apply(p *Project, _ Moment) {
 	moderation := *p.saved.Moderation
 	moderation.Erased = true
 	_, results := p.IdempotentRange()
-	next := Project{Record: p.Record}
+	next := NewProject()
+	next.Record = p.Record
 	next.About = About{Visibility: Private, Reuse: ReferenceOnly, Status: Archived}
 	next.Version++
 	next.saved = savedFields{IdempotentFirst: results, Moderation: &moderation}
 	next.results.first, next.results.end = results, results
 	next.publishEmpty(head.ID, head.CreatedAt)
-	*p = next
+	*p = *next
 }
 
 // publishEmpty makes the only changeset of a project that has lost its history.
@@ -66,7 +67,8 @@ func RestoreRemoved(head []byte) (*Project, error) {
 	if err := decoding.Unmarshal(head, &record); err != nil {
 		return nil, fmt.Errorf("project head: %w", err)
 	}
-	p := &Project{Record: record.Record}
+	p := NewProject()
+	p.Record = record.Record
 	if record.Moderation == nil || !record.Moderation.Removed {
 		return nil, errors.New("project head: the project is not removed")
 	}

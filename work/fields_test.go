@@ -15,21 +15,22 @@ import (
 
 // notSaved are the fields of a project that a snapshot need not keep, each with the reason.
 var notSaved = map[string]string{
-	"Project.summary":       "made of a head alone, never saved",
-	"Tree.manifest":         "stored as contents",
-	"AuthorCount.Inherited": "added up when authors are read",
-	"Project.queuesShared":  "whether another state shares the tree",
-	"history.namesShared":   "whether another state shares the names",
-	"history.spilled":       "blocks that a restored project has in the heap",
-	"results.full":          "compared as results; a restored project has other blocks",
-	"results.open":          "compared as results; a restored project has other blocks",
-	"treeSet.shared":        "whether another state shares the tree",
-	"comments.shared":       "whether another state shares the tree",
-	"watchers.shared":       "whether another state shares the tree",
-	"recordBlock.changed":   "counted since the project was loaded",
-	"watchers.changed":      "counted since the project was loaded",
-	"stateHistory.changed":  "counted since the project was loaded",
-	"pastBlock.changed":     "counted since the project was loaded",
+	"Project.summary":            "made of a head alone, never saved",
+	"Tree.manifest":              "stored as contents",
+	"AuthorCount.Inherited":      "added up when authors are read",
+	"Project.queuesShared":       "whether another state shares the tree",
+	"Project.coordinationShared": "whether another state shares the records",
+	"history.namesShared":        "whether another state shares the names",
+	"history.spilled":            "blocks that a restored project has in the heap",
+	"results.full":               "compared as results; a restored project has other blocks",
+	"results.open":               "compared as results; a restored project has other blocks",
+	"treeSet.shared":             "whether another state shares the tree",
+	"comments.shared":            "whether another state shares the tree",
+	"watchers.shared":            "whether another state shares the tree",
+	"recordBlock.changed":        "counted since the project was loaded",
+	"watchers.changed":           "counted since the project was loaded",
+	"stateHistory.changed":       "counted since the project was loaded",
+	"pastBlock.changed":          "counted since the project was loaded",
 }
 
 // fieldWorlds are projects that together have a value in every field.
@@ -168,7 +169,7 @@ func bundleWorld() *world {
 	event.Tasks = []*work.Task{&task}
 	event.Imported.License, event.Imported.Origins = "MIT", frozenOrigins
 	w := newWorld()
-	w.project = new(work.Project)
+	w.project = work.NewProject()
 	for _, one := range []work.Event{
 		&work.ProjectCreated{ID: agent("project"), Kind: work.Standard, Owner: agent("ann")},
 		&event,

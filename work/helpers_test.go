@@ -83,9 +83,10 @@ func (w *world) do(who id.ID, command work.Command, key ...byte) (work.Decision,
 			awayTexts.Store(brought.Hash, brought.Content)
 		}
 	}
-	next := new(work.Project)
-	if w.project != nil {
-		next = w.project.Clone()
+	next, before := work.NewProject(), w.project
+	var records any
+	if before != nil {
+		next, records = before.Clone(), work.CoordinationOf(before)
 	}
 	entry := stored{moment: work.Moment{Now: stamp.Now, Agent: who}}
 	for _, event := range decision.Events {
@@ -115,6 +116,9 @@ func (w *world) do(who id.ID, command work.Command, key ...byte) (work.Decision,
 	}
 	if w.spill != nil {
 		next.SpillHistory(w.spill)
+	}
+	if before != nil && !work.HasCoordination(before, records) {
+		panic(fmt.Sprintf("%T changed records of an older state", command))
 	}
 	w.project = next
 	w.log = append(w.log, entry)
@@ -173,7 +177,7 @@ func giveTree(event work.Event) error {
 // replayOn applies entries of a log to a state; nil is the empty state.
 func replayOn(p *work.Project, log []stored) (*work.Project, error) {
 	if p == nil {
-		p = new(work.Project)
+		p = work.NewProject()
 	}
 	for _, entry := range log {
 		for at, data := range entry.events {

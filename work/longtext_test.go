@@ -243,7 +243,7 @@ func TestImportedLongTextsAreStoredAway(t *testing.T) {
 	for _, content := range decision.Blobs {
 		w.blobs[content.Hash] = content.Content
 	}
-	p := new(work.Project)
+	p := work.NewProject()
 	for _, event := range decision.Events {
 		p.Apply(event, work.Moment{Now: testNow, Agent: agent("ann")})
 	}

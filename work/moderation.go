@@ -143,6 +143,6 @@ func (e *ProjectRemoved) apply(p *Project, at Moment) {
 	p.saved.Moderation = &Moderation{
 		Removed: true, Reason: e.Reason, At: at.Now, Was: p.Visibility,
 	}
-	p.stored, p.storedAll = treeSet[StoredBytes]{}, 0
+	p.stored, p.storedAll = smallSet[StoredBytes]{}, 0
 	p.Version++
 }

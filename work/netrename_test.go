@@ -75,7 +75,7 @@ func netByRounds(p *Project, base *Changeset, files []Overlaid) (ops []OpRecord)
 
 // treeOf is a project whose only changeset creates files with the contents of their names.
 func treeOf(paths ...string) *Project {
-	p, published := new(Project), ChangesetPublished{ID: id.New(1, [10]byte{})}
+	p, published := NewProject(), ChangesetPublished{ID: id.New(1, [10]byte{})}
 	for _, path := range paths {
 		published.Ops = append(published.Ops, OpRecord{
 			Action: Create, Path: path, Blob: Hash{path[0]}, Size: 1, Type: "text/plain",

@@ -156,20 +156,45 @@ type Project struct {
 
 	// sessions holds the open work sessions.
 	sessions sessionTable
+	queues   *taskQueues
+	// queuesShared means that an older state uses the same queues.
+	queuesShared bool
+	// authors counts changesets by the agents that published them.
+	authors smallSet[AuthorCount]
+	// stored holds what each agent has stored, storedAll the total.
+	stored    smallSet[StoredBytes]
+	storedAll int64
+	// texts is the size of the texts of tasks, handoffs, verification records, contributions,
+	// artifacts, imports, discussions and comments.
+	texts int
+	// awayBytes is the part of texts that is stored away.
+	awayBytes int
+
+	// results holds the results of Idempotency-Keys, resultBytes is the size of their answers.
+	results     results
+	resultBytes int
+
+	*coordination
+	// coordinationShared means that an older state uses the same records.
+	coordinationShared bool
+
+	// summary replaces history, live and gone if only the data for listings was read; see
+	// Partial.
+	summary *summary
+}
+
+// coordination holds the records of a project that publishing files does not change. Most events
+// publish files, so states share it until another event is applied.
+type coordination struct {
 	handoffs []*Handoff
 	// states holds the earlier versions of the state.
-	states stateHistory
-	queues *taskQueues
-	// queuesShared means that an older state uses the same queues.
-	queuesShared  bool
+	states        stateHistory
 	verifications verifications
 	relations     recordList[*Relation]
 	artifacts     recordList[*Artifact]
 	imports       recordList[*Import]
 	// imported counts the files that all imports have written.
 	imported int
-	// authors counts changesets by the agents that published them.
-	authors treeSet[AuthorCount]
 	// workspaces holds all workspaces that ever existed, openWorkspaces those that have not
 	// ended, in the order in which they were opened.
 	workspaces     recordList[*Workspace]
@@ -184,29 +209,15 @@ type Project struct {
 	comments      comments
 	watchers      watchers
 	// usages holds the usage of each agent, used the totals by kind.
-	usages treeSet[usage]
+	usages smallSet[usage]
 	used   [quotaKinds]int
-	// stored holds what each agent has stored, storedAll the total.
-	stored    treeSet[StoredBytes]
-	storedAll int64
-	// texts is the size of the texts of tasks, handoffs, verification records, contributions,
-	// artifacts, imports, discussions and comments.
-	texts int
-	// awayBytes is the part of texts that is stored away.
-	awayBytes int
-	past      pastContents
-
-	// results holds the results of Idempotency-Keys, resultBytes is the size of their answers.
-	results     results
-	resultBytes int
-
+	past   pastContents
 	// bundled is nil unless the project was imported from a bundle.
 	bundled *Imported
-
-	// summary replaces history, live and gone if only the data for listings was read; see
-	// Partial.
-	summary *summary
 }
+
+// NewProject returns a project to which no event was applied.
+func NewProject() *Project { return &Project{coordination: new(coordination)} }
 
 // LanguageCount is the number of live files in a language.
 type LanguageCount struct {
@@ -221,17 +232,30 @@ func (p *Project) Clone() *Project {
 	next.gone = *p.gone.Copy()
 	next.queuesShared = true
 	next.history.namesShared = true
-	next.verifications.about.shared = true
-	next.authors.shared = true
-	next.usages.shared = true
-	next.stored.shared = true
-	next.comments.of.shared = true
-	next.watchers.all.shared = true
+	next.authors.many.shared = true
+	next.stored.many.shared = true
+	next.coordinationShared = true
 	return &next
+}
+
+// ownCoordination makes the records changeable: no older state uses them afterwards.
+func (p *Project) ownCoordination() {
+	if !p.coordinationShared {
+		return
+	}
+	own := *p.coordination
+	own.verifications.about.shared = true
+	own.comments.of.shared = true
+	own.watchers.all.shared = true
+	own.usages.many.shared = true
+	p.coordination, p.coordinationShared = &own, false
 }
 
 // Apply changes the state by one event. It is called on an unpublished clone.
 func (p *Project) Apply(event Event, at Moment) {
+	if _, files := event.(*ChangesetPublished); !files {
+		p.ownCoordination()
+	}
 	event.apply(p, at)
 	p.Revision++
 	if !countsAsWork(event) {
@@ -332,7 +356,7 @@ func (c *CreateProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if len(c.Files) == 0 {
 		return decision, nil
 	}
-	empty := new(Project)
+	empty := NewProject()
 	moment := Moment{Now: stamp.Now, Agent: stamp.Agent}
 	for _, event := range events {
 		empty.Apply(event, moment)

@@ -130,7 +130,7 @@ func (c *ImportProject) Validate(known []fault.Field) []fault.Field {
 func (c *ImportProject) rebuild(stamp Stamp) *bundleImport {
 	b := &bundleImport{
 		ImportProject: c, stamp: stamp, last: stamp.ID(0),
-		ids: map[bundledID]id.ID{}, accepted: map[id.ID]bool{}, tree: new(Project),
+		ids: map[bundledID]id.ID{}, accepted: map[id.ID]bool{}, tree: NewProject(),
 		event: &ProjectImported{Imported: c.Imported, Status: c.About.Status},
 	}
 	b.keepID(id.Project, c.Source, c.ID)

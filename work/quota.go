@@ -104,10 +104,8 @@ func (u usage) on(now int64) usage {
 }
 
 func (p *Project) usageOf(agent id.ID) usage {
-	if p.usages.tree != nil {
-		if found, ok := p.usages.tree.Get(usage{agent: agent}); ok {
-			return found
-		}
+	if found, ok := p.usages.get(usage{agent: agent}, byAgent); ok {
+		return found
 	}
 	return usage{agent: agent}
 }

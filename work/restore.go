@@ -12,7 +12,9 @@ import (
 const changesetsAheadMax = 1 << 16
 
 func (r *headRecord) project() *Project {
-	return &Project{Record: r.Record, saved: r.savedFields}
+	p := NewProject()
+	p.Record, p.saved = r.Record, r.savedFields
+	return p
 }
 
 // RestoreSummary reads a saved head for listings: the record, the members and the counts. The

@@ -85,7 +85,7 @@ func TestClockThatGoesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		if p == nil {
-			p = new(work.Project)
+			p = work.NewProject()
 		}
 		for _, event := range decision.Events {
 			p.Apply(event, work.Moment{Now: stamp.Now, Agent: stamp.Agent})

@@ -37,10 +37,7 @@ func (p *Project) StoredAll() int64 { return p.storedAll }
 
 // StoredBy returns what the requests of an agent have stored in the project, in bytes.
 func (p *Project) StoredBy(agent id.ID) int64 {
-	if p.stored.tree == nil {
-		return 0
-	}
-	found, _ := p.stored.tree.Get(StoredBytes{Agent: agent})
+	found, _ := p.stored.get(StoredBytes{Agent: agent}, byStorer)
 	return found.Bytes
 }
 

@@ -11,7 +11,7 @@ import (
 
 // linkedProject is a project with the given number of tasks.
 func linkedProject(tasks int) (*Project, []id.ID) {
-	p, names := new(Project), make([]id.ID, tasks)
+	p, names := NewProject(), make([]id.ID, tasks)
 	last := id.New(1, [10]byte{})
 	for n := range names {
 		last = last.Next()

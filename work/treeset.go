@@ -1,6 +1,10 @@
 package work
 
-import "github.com/tidwall/btree"
+import (
+	"slices"
+
+	"github.com/tidwall/btree"
+)
 
 // treeSet is an ordered copy-on-write set: the first write after a Clone copies the tree. The order
 // must be total.
@@ -57,4 +61,70 @@ func (t *treeSet[T]) scan(yield func(T) bool) {
 func (t *treeSet[T]) at(nth int) T {
 	one, _ := t.tree.GetAt(nth)
 	return one
+}
+
+// smallSet is an ordered copy-on-write set that is small in most projects. A write copies the
+// elements while they are few, which costs less than to copy the nodes of a tree. The order must be
+// total.
+type smallSet[T any] struct {
+	// few are all elements in order, until they are more than fewMax. They are never changed.
+	few  []T
+	many treeSet[T]
+}
+
+// fewMax is the number of elements above which a smallSet is a tree.
+const fewMax = 8
+
+// find returns the place of an element, or the one at which it would be, among the few.
+func (s *smallSet[T]) find(like T, less func(a, b T) bool) (nth int, found bool) {
+	for nth < len(s.few) && less(s.few[nth], like) {
+		nth++
+	}
+	return nth, nth < len(s.few) && !less(like, s.few[nth])
+}
+
+// get returns the element that is equal to another one in the order.
+func (s *smallSet[T]) get(like T, less func(a, b T) bool) (one T, found bool) {
+	if s.many.tree != nil {
+		return s.many.tree.Get(like)
+	}
+	nth, found := s.find(like, less)
+	if found {
+		one = s.few[nth]
+	}
+	return one, found
+}
+
+// set adds an element, or replaces the equal one.
+func (s *smallSet[T]) set(one T, less func(a, b T) bool) {
+	if s.many.tree != nil {
+		s.many.set(one, less)
+		return
+	}
+	nth, found := s.find(one, less)
+	switch {
+	case found:
+		s.few = slices.Clone(s.few)
+		s.few[nth] = one
+	case len(s.few) < fewMax:
+		s.few = slices.Insert(slices.Clip(s.few), nth, one)
+	default:
+		for _, each := range s.few {
+			s.many.set(each, less)
+		}
+		s.many.set(one, less)
+		s.few = nil
+	}
+}
+
+func (s *smallSet[T]) len() int { return len(s.few) + s.many.len() }
+
+// scan yields all elements in order.
+func (s *smallSet[T]) scan(yield func(T) bool) {
+	for _, one := range s.few {
+		if !yield(one) {
+			return
+		}
+	}
+	s.many.scan(yield)
 }
