@@ -95,9 +95,7 @@ type state struct {
 	first, end uint64
 	// written is the number of the first record that is not in a block yet.
 	written uint64
-	// recent holds the newest records, starting with number recentFirst.
-	recent      []Record
-	recentFirst uint64
+	recent  recent
 	// floor is the position of the newest removed record, last that of the newest record.
 	floor, last Position
 	// covered is the entry up to which all records are stored.
@@ -131,7 +129,7 @@ func Open(o Options) (*Log, error) {
 	}
 	m := &l.mu
 	m.files, m.blocks = s.files, s.blocks
-	m.first, m.end, m.written, m.recentFirst = firstNumber, s.next, s.next, s.next
+	m.first, m.end, m.written, m.recent = firstNumber, s.next, s.next, recentFrom(s.next)
 	if n := len(s.files); n > 0 {
 		last := s.files[n-1]
 		m.floor, m.last, m.covered = s.floor, last.last, last.covered
@@ -227,7 +225,7 @@ func (l *Log) add(records []Record, covered uint64) {
 	if len(records) == 0 {
 		return
 	}
-	m.recent = append(m.recent, records...)
+	m.recent.add(records)
 	m.end += uint64(len(records))
 	m.last = records[len(records)-1].Position
 	l.forget()
@@ -235,18 +233,8 @@ func (l *Log) add(records []Record, covered uint64) {
 
 // forget frees records in memory that are on disk and not among the newest.
 func (l *Log) forget() {
-	m := &l.mu
-	if len(m.recent) < 2*l.opts.Newest {
-		return
-	}
-	keep := min(m.written, m.end-uint64(l.opts.Newest))
-	if keep > m.recentFirst {
-		// Readers may have the old array. The new one has room until records are forgotten again:
-		// to grow it in steps would allocate four times as much.
-		kept := m.recent[keep-m.recentFirst:]
-		room := max(2*l.opts.Newest, len(kept)) + l.opts.Newest/8
-		m.recent = append(make([]Record, 0, room), kept...)
-		m.recentFirst = keep
+	if m := &l.mu; m.end > uint64(l.opts.Newest) {
+		m.recent.forget(min(m.written, m.end-uint64(l.opts.Newest)))
 	}
 }
 

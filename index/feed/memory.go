@@ -21,10 +21,10 @@ const (
 func (l *Log) MemoryBytes() int64 {
 	l.mu.RLock()
 	recent := l.mu.recent
-	bytes := int64(cap(recent))*recordMemory + int64(cap(l.mu.blocks))*blockMemory +
+	bytes := int64(cap(l.mu.blocks))*blockMemory +
 		int64(len(l.mu.chains))*chainMemory + int64(l.mu.chainSlots)*4
 	l.mu.RUnlock()
-	bytes += textBytes(recent)
+	bytes += recent.memoryBytes()
 	for at := range l.decoded {
 		if known := l.decoded[at].Load(); known != nil {
 			bytes += int64(cap(known.records))*recordMemory + textBytes(known.records)

@@ -92,17 +92,13 @@ func (v *view) read(q *Query, chain []uint32) (Page, error) {
 
 // firstAfter returns the number of the first record after a position.
 func (v *view) firstAfter(at Position) (uint64, error) {
-	search := func(records []Record) uint64 {
-		return uint64(sort.Search(len(records), func(nth int) bool {
-			return records[nth].Compare(at) > 0
-		}))
-	}
-	if len(v.recent) > 0 && at.Compare(v.recent[0].Position) >= 0 {
-		return v.recentFirst + search(v.recent), nil
+	behind := func(record *Record) bool { return record.Compare(at) > 0 }
+	if v.recent.end() > v.recent.first && !behind(v.recent.at(v.recent.first)) {
+		return v.recent.search(behind), nil
 	}
 	nth := sort.Search(len(v.blocks), func(nth int) bool { return v.blocks[nth].to.Compare(at) > 0 })
 	if nth == len(v.blocks) {
-		return max(v.recentFirst, v.first), nil
+		return max(v.recent.first, v.first), nil
 	}
 	found := &v.blocks[nth]
 	if found.from.Compare(at) > 0 {
@@ -112,26 +108,31 @@ func (v *view) firstAfter(at Position) (uint64, error) {
 	if v.renew(err) {
 		return v.firstAfter(at)
 	}
-	return found.first + search(records), err
+	nth = sort.Search(len(records), func(nth int) bool { return behind(&records[nth]) })
+	return found.first + uint64(nth), err
 }
 
 // firstSince returns the number of the first record that is not older than a time.
 func (v *view) firstSince(millis int64) (uint64, error) {
 	nth := sort.Search(len(v.blocks), func(nth int) bool { return v.blocks[nth].lastAt >= millis })
-	records, first := v.recent, v.recentFirst
-	if nth < len(v.blocks) {
-		var err error
-		if records, err = v.decoded.get(&v.blocks[nth]); v.renew(err) {
-			return v.firstSince(millis)
+	if nth == len(v.blocks) {
+		for number := v.recent.first; number < v.recent.end(); number++ {
+			if v.recent.at(number).At >= millis {
+				return number, nil
+			}
 		}
-		if err != nil {
-			return 0, err
-		}
-		first = v.blocks[nth].first
+		return v.end, nil
+	}
+	records, err := v.decoded.get(&v.blocks[nth])
+	if v.renew(err) {
+		return v.firstSince(millis)
+	}
+	if err != nil {
+		return 0, err
 	}
 	for at := range records {
 		if records[at].At >= millis {
-			return first + uint64(at), nil
+			return v.blocks[nth].first + uint64(at), nil
 		}
 	}
 	return v.end, nil
@@ -139,8 +140,8 @@ func (v *view) firstSince(millis int64) (uint64, error) {
 
 // record returns the record with a number.
 func (v *view) record(number uint64) (*Record, error) {
-	if number >= v.recentFirst {
-		return &v.recent[number-v.recentFirst], nil
+	if number >= v.recent.first {
+		return v.recent.at(number), nil
 	}
 	nth := sort.Search(len(v.blocks), func(nth int) bool {
 		return v.blocks[nth].first+uint64(v.blocks[nth].count) > number

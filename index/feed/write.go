@@ -46,14 +46,17 @@ func (l *Log) syncFile() error {
 	return l.write.failed
 }
 
-// writeBlock writes the next n waiting records, and creates a new file if necessary.
+// writeBlock writes at most n of the waiting records, and creates a new file if necessary.
 func (l *Log) writeBlock(n uint64) error {
 	if err := l.needFile(); err != nil {
 		return err
 	}
 	s := l.snapshot()
-	from := s.written - s.recentFirst
-	records := s.recent[from : from+n]
+	var records []Record
+	if n > 0 {
+		records = s.recent.run(s.written, n)
+		n = uint64(len(records))
+	}
 	covered := s.covered
 	if s.written+n < s.end {
 		// More records of the same entry may follow.
@@ -189,10 +192,7 @@ func (l *Log) removeFirst() error {
 		return m.blocks[at].first >= first
 	}):])
 	m.first, m.floor = first, oldest.last
-	if m.recentFirst < first {
-		m.recent = slices.Clone(m.recent[min(first-m.recentFirst, uint64(len(m.recent))):])
-		m.recentFirst = first
-	}
+	m.recent.cut(first)
 	l.mu.Unlock()
 	l.write.gone = []string{disk.NumberedName(filePrefix, oldest.number)}
 	return errors.Join(oldest.file.Close(), l.remove())
