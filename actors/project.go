@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -178,15 +179,16 @@ func (a *projectActor) commit(o *order, decision work.Decision, stamp work.Stamp
 		e.Result = a.remember(recording, next, decision.Result, stamp.Now, &done)
 	}
 	c := &commit{
-		engine: a.engine, handle: a.handle, order: o, done: done, refusal: decision.Refusal,
-		events: decision.Events,
+		engine: a.engine, handle: a.handle, order: o, project: next, events: decision.Events,
 		feedNote: feedNote{
 			project: a.handle.id, now: stamp.Now, agent: stamp.Agent,
 			activities: activitiesOf(decision.Events),
 		},
 		notices: deliveriesOfEntry(decision.Events, a.handle.id, stamp.Agent, stamp.Now),
 	}
-	if err := c.fill(&e, a.working, decision); err != nil {
+	memory := entryMemories.Get().(*entryMemory)
+	defer memory.giveBack()
+	if err := c.fill(&e, memory, a.working, decision); err != nil {
 		a.refuse(o, err)
 		return
 	}
@@ -199,6 +201,7 @@ func (a *projectActor) commit(o *order, decision work.Decision, stamp work.Stamp
 	before := a.working
 	a.working = next
 	o.measure()
+	o.out, o.err = done, decision.Refusal
 	entry := journal.Entry{
 		Payload: e.Encode(), Key: journal.Key(a.handle.id), Format: datadir.FormatOf(decision.Events),
 	}
@@ -317,10 +320,10 @@ func indexKeys(p *work.Project) (map[[16]byte]uint64, uint64) {
 type commit struct {
 	engine *Engine
 	handle *handle
-	order  *order
-	done   api.Done
-	// refusal is the answer of an order whose events say why it was refused.
-	refusal error
+	// order has its answer already.
+	order *order
+	// project is the state with the entry.
+	project *work.Project
 	events  []work.Event
 	blobs   []datadir.Blob
 	// feedNote is what the feed records of the entry.
@@ -334,18 +337,42 @@ type commit struct {
 	recent int64
 }
 
+// entryMemory is memory for the events of an entry until the entry is encoded. It is used again.
+type entryMemory struct {
+	events []datadir.Event
+	data   []byte
+}
+
+var entryMemories = sync.Pool{New: func() any { return new(entryMemory) }}
+
+// entryBytesKept is the size of encoded events above which their memory is not kept.
+const entryBytesKept = 64 << 10
+
+func (m *entryMemory) giveBack() {
+	if cap(m.data) > entryBytesKept {
+		return
+	}
+	clear(m.events)
+	m.events, m.data = m.events[:0], m.data[:0]
+	entryMemories.Put(m)
+}
+
 // fill puts events into the entry, and the contents except those that the project held before.
 // What other projects hold does not count: the size of the entry, and the time to write it, would
 // say whether a project that the caller may not read has the content.
-func (c *commit) fill(e *datadir.Entry, before *work.Project, decision work.Decision) error {
-	e.Events = make([]datadir.Event, len(decision.Events))
-	for at, event := range decision.Events {
-		data, err := work.EncodeEvent(event)
-		if err != nil {
+func (c *commit) fill(
+	e *datadir.Entry, memory *entryMemory, before *work.Project, decision work.Decision,
+) (err error) {
+	for _, event := range decision.Events {
+		begin := len(memory.data)
+		if memory.data, err = work.AppendEvent(memory.data, event); err != nil {
 			return fmt.Errorf("encode event: %w", err)
 		}
-		e.Events[at] = datadir.Event{Kind: uint16(work.KindOf(event)), Data: data}
+		memory.events = append(memory.events, datadir.Event{
+			Kind: uint16(work.KindOf(event)), Data: memory.data[begin:],
+		})
 	}
+	e.Events = memory.events
 	for at := range decision.Stored {
 		e.Packed += datadir.PackedBytes(decision.Stored[at].Size)
 	}
@@ -377,7 +404,7 @@ func (c *commit) Committed(position uint64, err error) {
 	if err != nil {
 		err = storageFault(err)
 		c.giveBack()
-		c.order.answer(api.Done{}, err)
+		c.order.release(err)
 		c.waiters.finish(err)
 		return
 	}
@@ -390,12 +417,12 @@ func (c *commit) Committed(position uint64, err error) {
 	c.engine.recents.settle(c.feedNote.agent, c.recent)
 	c.storing.settle(position, c.engine)
 	c.engine.accounts.giveBack(position, c.events)
-	c.engine.publish(c.handle, c.done.Project, position, c.events)
+	c.engine.publish(c.handle, c.project, position, c.events)
 	c.engine.inbox.Deliver(position, c.notices)
 	c.feedNote.position = position
 	c.engine.feed.push(c.feedNote)
-	c.blobs, c.events, c.notices, c.feedNote = nil, nil, nil, feedNote{}
-	c.order.answer(c.done, c.refusal)
+	c.project, c.blobs, c.events, c.notices, c.feedNote = nil, nil, nil, nil, feedNote{}
+	c.order.release(nil)
 	c.waiters.finish(nil)
 }
 

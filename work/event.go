@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -224,11 +225,15 @@ func TaskOf(event Event) (task id.ID, ok bool) {
 }
 
 // EncodeEvent returns the encoding of an event in the log.
-func EncodeEvent(event Event) ([]byte, error) {
+func EncodeEvent(event Event) ([]byte, error) { return AppendEvent(nil, event) }
+
+// AppendEvent appends the encoding of an event in the log.
+func AppendEvent(dst []byte, event Event) ([]byte, error) {
 	if published, ok := event.(*ChangesetPublished); ok && published.plain() {
-		return published.append(make([]byte, 0, 64+128*len(published.Ops))), nil
+		return published.append(slices.Grow(dst, 64+128*len(published.Ops))), nil
 	}
-	return encoding.Marshal(event)
+	data, err := encoding.Marshal(event)
+	return append(dst, data...), err
 }
 
 // DecodeEvent decodes an event that this or any earlier version has encoded.

@@ -292,7 +292,9 @@ func match[T any](condition func(*T) error, current T, exists bool) error {
 	if !exists {
 		return condition(nil)
 	}
-	return condition(&current)
+	// Only this copy is on the heap.
+	found := current
+	return condition(&found)
 }
 
 // DeleteFile deletes one file; its history is kept.
