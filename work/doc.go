@@ -7,9 +7,10 @@
 //
 // Decide may return an error and changes nothing. Apply cannot fail and uses no clock, no
 // randomness and no I/O: time and entropy come from the Stamp of the command and are stored in the
-// events. A published Project is immutable. Its trees are copied on write, and its slices grow only
-// beyond the elements that older versions can see, so any number of readers can hold any number of
-// versions.
+// events. A published Project is immutable. Its trees are copied on write, its slices grow only
+// beyond the elements that older versions can see, and the records beside its files (coordination)
+// are shared until an event changes them, so any number of readers can hold any number of versions.
+// The event that publishes files, ChangesetPublished, must not change those records.
 //
 // A decision can carry events and an error at once (Decision.Refusal). For example, a contribution
 // that conflicts with the head gets a durable event that records the conflict; the caller gets the
