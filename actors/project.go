@@ -365,7 +365,7 @@ func (c *commit) fill(
 ) (err error) {
 	for _, event := range decision.Events {
 		begin := len(memory.data)
-		if memory.data, err = work.AppendEvent(memory.data, event); err != nil {
+		if memory.data, err = work.EncodeEvent(memory.data, event); err != nil {
 			return fmt.Errorf("encode event: %w", err)
 		}
 		memory.events = append(memory.events, datadir.Event{

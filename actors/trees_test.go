@@ -373,7 +373,7 @@ func checkVerify(
 func begin(t *testing.T, e *Engine, in datadir.Entry, events ...work.Event) {
 	t.Helper()
 	for _, event := range events {
-		data, err := work.EncodeEvent(event)
+		data, err := work.EncodeEvent(nil, event)
 		if err != nil {
 			t.Fatal(err)
 		}

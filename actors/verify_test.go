@@ -488,7 +488,7 @@ func logged(t *testing.T, dir string, entries ...[]byte) {
 
 func eventOf(t *testing.T, event work.Event) []datadir.Event {
 	t.Helper()
-	data, err := work.EncodeEvent(event)
+	data, err := work.EncodeEvent(nil, event)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func TestChangesetBytesAreThoseOfTheEncoder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := EncodeEvent(event); err != nil || !bytes.Equal(got, want) {
+		if got, err := EncodeEvent(nil, event); err != nil || !bytes.Equal(got, want) {
 			t.Fatalf("got  %x, %v\nwant %x", got, err, want)
 		}
 	})

@@ -224,11 +224,8 @@ func TaskOf(event Event) (task id.ID, ok bool) {
 	return id.ID{}, false
 }
 
-// EncodeEvent returns the encoding of an event in the log.
-func EncodeEvent(event Event) ([]byte, error) { return AppendEvent(nil, event) }
-
-// AppendEvent appends the encoding of an event in the log.
-func AppendEvent(dst []byte, event Event) ([]byte, error) {
+// EncodeEvent appends the encoding of an event in the log to dst.
+func EncodeEvent(dst []byte, event Event) ([]byte, error) {
 	if published, ok := event.(*ChangesetPublished); ok && published.plain() {
 		return published.append(slices.Grow(dst, 64+128*len(published.Ops))), nil
 	}

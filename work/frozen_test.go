@@ -118,7 +118,7 @@ func TestFrozenEvents(t *testing.T) {
 		kind := work.KindOf(sample.event)
 		kinds[kind] = true
 		data := frozen(t, filepath.Join("testdata/events/v1", sample.file+".cbor"), func() []byte {
-			data, err := work.EncodeEvent(sample.event)
+			data, err := work.EncodeEvent(nil, sample.event)
 			if err != nil {
 				t.Fatal(err)
 			}

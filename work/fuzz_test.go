@@ -59,7 +59,7 @@ func FuzzDecodeEvent(f *testing.F) {
 			if work.KindOf(event) != work.Kind(kind) {
 				t.Fatalf("kind %d came back as %d", kind, work.KindOf(event))
 			}
-			if _, err := work.EncodeEvent(event); err != nil {
+			if _, err := work.EncodeEvent(nil, event); err != nil {
 				t.Fatal(err)
 			}
 		})

@@ -90,7 +90,7 @@ func (w *world) do(who id.ID, command work.Command, key ...byte) (work.Decision,
 	}
 	entry := stored{moment: work.Moment{Now: stamp.Now, Agent: who}}
 	for _, event := range decision.Events {
-		data, err := work.EncodeEvent(event)
+		data, err := work.EncodeEvent(nil, event)
 		if err != nil {
 			return decision, err
 		}

@@ -198,7 +198,7 @@ func TestLineageIsBounded(t *testing.T) {
 	}{{w, 6 << 10}, {reusable(t), 200}} {
 		forked := c.w.fork(t, c.w.project.Head(), agent("carl"))
 		from, _ := forked.project.ForkedFrom()
-		data, err := work.EncodeEvent(&work.ProjectForked{
+		data, err := work.EncodeEvent(nil, &work.ProjectForked{
 			Authors: from.Authors, Imports: from.Imports, License: from.License,
 			Origins: from.Origins,
 		})

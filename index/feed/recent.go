@@ -25,13 +25,7 @@ func (r *recent) end() uint64 {
 }
 
 // at returns the record with a number from first to before end.
-func (r *recent) at(number uint64) *Record {
-	nth := number - r.base
-	if chunk := nth / chunkRecords; chunk < uint64(len(r.full)) {
-		return &r.full[chunk][nth%chunkRecords]
-	}
-	return &r.open[nth-uint64(len(r.full)*chunkRecords)]
-}
+func (r *recent) at(number uint64) *Record { return &r.run(number, 1)[0] }
 
 // run returns at most n records from a number on: those that are in one chunk.
 func (r *recent) run(number, n uint64) []Record {

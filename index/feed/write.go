@@ -52,11 +52,8 @@ func (l *Log) writeBlock(n uint64) error {
 		return err
 	}
 	s := l.snapshot()
-	var records []Record
-	if n > 0 {
-		records = s.recent.run(s.written, n)
-		n = uint64(len(records))
-	}
+	records := s.recent.run(s.written, n)
+	n = uint64(len(records))
 	covered := s.covered
 	if s.written+n < s.end {
 		// More records of the same entry may follow.
