@@ -227,8 +227,11 @@ func (c *conn) setLive(yes bool) {
 }
 
 // peerClosed reports whether the peer has closed its side. It consumes no input.
-func (c *conn) peerClosed() bool {
-	raw, ok := c.Conn.(syscall.Conn)
+func (c *conn) peerClosed() bool { return socketSays(c.Conn, socketClosed) }
+
+// socketSays asks the socket of a connection. A closed socket says yes, what is not a socket no.
+func socketSays(of net.Conn, ask func(fd uintptr) bool) (yes bool) {
+	raw, ok := of.(syscall.Conn)
 	if !ok {
 		return false
 	}
@@ -236,9 +239,8 @@ func (c *conn) peerClosed() bool {
 	if err != nil {
 		return true
 	}
-	ended := false
-	err = control.Control(func(fd uintptr) { ended = socketClosed(fd) })
-	return ended || err != nil
+	err = control.Control(func(fd uintptr) { yes = ask(fd) })
+	return yes || err != nil
 }
 
 // limitUnsent keeps an answer that is not read out of the memory of the kernel.

@@ -3,6 +3,7 @@ package http
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"slices"
@@ -62,9 +63,21 @@ func (l *lines) take(group Group, member uint64) (*line, error) {
 }
 
 // takeIdle returns the idle connection to a member that was used last, nil if there is none. It
-// closes those that are too old.
-func (l *lines) takeIdle(member uint64) (found *line) {
+// closes those that are too old, and those that the member has closed: a write that is sent on one
+// would have an unknown outcome.
+func (l *lines) takeIdle(member uint64) *line {
 	closeLines(l.extract(func(one *line) bool { return time.Since(one.usedAt) >= lineIdle }))
+	for {
+		one := l.newestIdle(member)
+		if one == nil || !one.ended() {
+			return one
+		}
+		closeLines([]*line{one})
+	}
+}
+
+// newestIdle takes the idle connection to a member that was used last, nil if there is none.
+func (l *lines) newestIdle(member uint64) *line {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for at, one := range slices.Backward(l.mu.idle) {
@@ -74,6 +87,19 @@ func (l *lines) takeIdle(member uint64) (found *line) {
 		}
 	}
 	return nil
+}
+
+// ended reports whether an idle connection cannot carry another request. No answer is due on it, so
+// bytes that have come say so too: under TLS they are what a close begins with.
+func (l *line) ended() bool {
+	if l.reader.Buffered() > 0 {
+		return true
+	}
+	raw := l.conn
+	if secured, ok := raw.(*tls.Conn); ok {
+		raw = secured.NetConn()
+	}
+	return socketSays(raw, func(fd uintptr) bool { return !socketSilent(fd) })
 }
 
 // extract takes some of the idle connections away.

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -21,6 +24,8 @@ type servers struct {
 	leader    atomic.Uint64
 	addresses map[uint64]string
 	dialed    atomic.Int64
+	// secured is nil for connections without TLS.
+	secured *tls.Config
 }
 
 // Leads implements Group.
@@ -35,6 +40,9 @@ func (s *servers) Dial(ctx context.Context, member uint64) (net.Conn, error) {
 	address := s.addresses[member]
 	if address == "" {
 		return nil, errors.New("nobody is there")
+	}
+	if s.secured != nil {
+		return (&tls.Dialer{Config: s.secured}).DialContext(ctx, "tcp", address)
 	}
 	return new(net.Dialer).DialContext(ctx, "tcp", address)
 }
@@ -247,6 +255,35 @@ func silent(t *testing.T, closes bool, seen func()) (address string) {
 		}
 	}()
 	return ln.Addr().String()
+}
+
+// TestEndedConnectionIsNotUsedAgain has a leader close connections that are idle, as one does that
+// is restarted: the next write has a known outcome.
+func TestEndedConnectionIsNotUsedAgain(t *testing.T) {
+	for name, begin := range map[string]func(http.Handler) *httptest.Server{
+		"plain": httptest.NewServer, "TLS": httptest.NewTLSServer,
+	} {
+		t.Run(name, func(t *testing.T) {
+			leader := begin(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(201)
+				_, _ = w.Write([]byte("{}"))
+			}))
+			t.Cleanup(leader.Close)
+			f, group := startFollower(t, 2, map[uint64]string{2: leader.Listener.Addr().String()})
+			if leader.TLS != nil {
+				group.secured = leader.Client().Transport.(*http.Transport).TLSClientConfig
+			}
+			for nth := range int64(3) {
+				for range 3 {
+					got := f.post(t, "/v1/projects", `{}`, "Authorization: Bearer good")
+					if dialed := group.dialed.Load(); got.status != 201 || dialed != nth+1 {
+						t.Errorf("%d %s with %d connections", got.status, got.body, dialed)
+					}
+				}
+				leader.CloseClientConnections()
+			}
+		})
+	}
 }
 
 func TestNoLeader(t *testing.T) {
