@@ -49,6 +49,8 @@ func (e *Engine) followIdentity(in *replayed) error {
 		return err
 	}
 	cell := &e.identity
+	cell.deciding.Lock()
+	defer cell.deciding.Unlock()
 	state := cell.view.Load().state.Clone()
 	for _, event := range events {
 		state.Apply(event, in.entry.Now)
@@ -72,6 +74,8 @@ func (e *Engine) followProject(in *replayed) error {
 		return err
 	}
 	defer h.letGo()
+	h.deciding.Lock()
+	defer h.deciding.Unlock()
 	events, err := in.events(e.trees)
 	if err != nil {
 		return err

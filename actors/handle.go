@@ -33,6 +33,11 @@ type handle struct {
 	// creator is who created the project, nil until it was loaded or written since the start.
 	creator atomic.Pointer[id.ID]
 
+	// deciding is held while the next state is made, by the actor or by Follow. States share memory:
+	// a newer one is written behind what the one before can see, so that each has one successor. An
+	// actor that has not noticed the end of its reign would make another. It is locked BEFORE mu.
+	deciding sync.Mutex
+
 	mu struct {
 		sync.Mutex
 		// pid is nil while no actor runs.

@@ -23,6 +23,8 @@ import (
 type identityCell struct {
 	pid  *actor.PID
 	view atomic.Pointer[publishedIdentity]
+	// deciding is that of a handle.
+	deciding sync.Mutex
 	// gate is held while an order is admitted; inFlight bounds those that wait.
 	gate     sync.Mutex
 	inFlight atomic.Int64
@@ -161,6 +163,8 @@ func (a *identityActor) run(o *identityOrder) {
 		}
 	}()
 	o.begun = time.Now()
+	a.engine.identity.deciding.Lock()
+	defer a.engine.identity.deciding.Unlock()
 	if !a.renew() {
 		o.measure()
 		o.answer(api.IdentityDone{}, errNotLeading())

@@ -52,6 +52,8 @@ func (a *projectActor) run(o *order) {
 		}
 	}()
 	o.begun = time.Now()
+	a.handle.deciding.Lock()
+	defer a.handle.deciding.Unlock()
 	if !a.renew() {
 		o.measure()
 		o.answer(api.Done{}, errNotLeading())
