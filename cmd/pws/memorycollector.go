@@ -25,6 +25,8 @@ type collecting struct {
 	last       heapSample
 	at         time.Time
 	percentage int
+	// perSecond is the garbage that was made in a second BEFORE the last look.
+	perSecond float64
 	// risen are the bytes that were allocated until risenAt, the time of the last rise.
 	risen   uint64
 	risenAt time.Time
@@ -50,10 +52,17 @@ const (
 	// scanRate is how many bytes a second collections may look at, on average; about a twentieth of
 	// what one processor can.
 	scanRate = 50 << 20
-	// intervalLeast is the shortest time between two collections where headroom allows it.
+	// intervalLeast is the shortest time between two collections where headroom allows it, and
+	// intervalBusy the one where busyRate bytes of garbage are made in a second, some 7,500 writes:
+	// the more requests there are, the more of them wait for a collection.
 	intervalLeast = 5 * time.Second
+	intervalBusy  = 10 * time.Second
+	busyRate      = 32 << 20
 	// idlePart is the part of the headroom that garbage may take at least.
 	idlePart = 16
+	// burstPart is the part of the headroom that a burst may fill, such as a snapshot: all of it is
+	// for load that lasts from one look to the next.
+	burstPart = 2
 	// quietLooks is the number of looks without load AFTER which memory is given back, quietMost the
 	// one AFTER which no more is expected.
 	quietLooks, quietMost = 2, 5
@@ -63,11 +72,13 @@ const (
 	changePart = 8
 )
 
-// garbage is how many bytes of garbage may be in memory, if so many are made in a second.
-func (c *collecting) garbage(scanned int64, perSecond float64) int64 {
-	interval := max(intervalLeast.Seconds(), float64(scanned)/scanRate)
+// garbage is how many bytes of garbage may be in memory, if so many are made in a second. headroom
+// is how many may be there in any case.
+func garbage(scanned int64, perSecond float64, headroom int64) int64 {
+	busy := min(perSecond/busyRate, 1) * intervalBusy.Seconds()
+	interval := max(intervalLeast.Seconds(), busy, float64(scanned)/scanRate)
 	wanted := int64(min(perSecond*interval, math.MaxInt64/2))
-	return min(max(wanted, c.headroom/idlePart), max(c.headroom, 2*scanned))
+	return min(max(wanted, headroom/idlePart), max(headroom, 2*scanned))
 }
 
 // percent is GOGC for an amount of garbage.
@@ -79,9 +90,13 @@ func percent(garbage int64, heap heapSample) int {
 func (c *collecting) look(now time.Time, heap heapSample) {
 	seconds := now.Sub(c.at).Seconds()
 	perSecond := float64(heap.allocated-c.last.allocated) / max(seconds, 0.001)
-	c.last, c.at = heap, now
-	garbage := c.garbage(heap.scanned, perSecond)
-	to := percent(garbage, heap)
+	headroom := c.headroom / burstPart
+	if min(perSecond, c.perSecond) >= busyRate {
+		headroom = c.headroom
+	}
+	c.last, c.at, c.perSecond = heap, now, perSecond
+	room := garbage(heap.scanned, perSecond, headroom)
+	to := percent(room, heap)
 	if d := to - c.percentage; -d*changePart > c.percentage {
 		c.percentage = to
 		c.set(to)
@@ -92,7 +107,7 @@ func (c *collecting) look(now time.Time, heap heapSample) {
 		c.quiet = 0
 	}
 	// The runtime returns what is above the heap that it expects, which it learns by collecting.
-	more := heap.held > heap.live+2*garbage+heap.live/4
+	more := heap.held > heap.live+2*room+heap.live/4
 	if more && c.quiet >= quietLooks && c.quiet <= quietMost {
 		c.collect()
 	}
@@ -114,7 +129,7 @@ func (c *collecting) rise(now time.Time, allocated uint64) {
 	known := c.risen > 0
 	c.risen, c.risenAt = allocated, now
 	if known && c.last.live > 0 {
-		c.raise(percent(c.garbage(c.last.scanned, perSecond), c.last))
+		c.raise(percent(garbage(c.last.scanned, perSecond, c.headroom/burstPart), c.last))
 	}
 }
 

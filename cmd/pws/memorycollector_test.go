@@ -8,7 +8,6 @@ import (
 
 // TestGarbageFollowsPointersAndLoad checks how much garbage is allowed.
 func TestGarbageFollowsPointersAndLoad(t *testing.T) {
-	c := &collecting{headroom: 256 * mib}
 	for _, one := range []struct {
 		name      string
 		scanned   int64
@@ -18,13 +17,14 @@ func TestGarbageFollowsPointersAndLoad(t *testing.T) {
 		{"idle", 10 * mib, 0, 16 * mib},
 		{"idle and large", 1000 * mib, 0, 16 * mib},
 		{"some load", 10 * mib, 6 * mib, 30 * mib},
-		{"half load, few pointers", 10 * mib, 20 * mib, 100 * mib},
+		{"more load", 10 * mib, 16 * mib, 80 * mib},
+		{"half load, few pointers", 10 * mib, 24 * mib, 180 * mib},
 		{"full load, few pointers", 10 * mib, 300 * mib, 256 * mib},
 		{"full load, many pointers", 500 * mib, 300 * mib, 1000 * mib},
 		{"half load, many pointers", 500 * mib, 20 * mib, 200 * mib},
 		{"more than can be", 500 * mib, math.MaxFloat64, 1000 * mib},
 	} {
-		if got := c.garbage(one.scanned, one.perSecond); got != one.want {
+		if got := garbage(one.scanned, one.perSecond, 256*mib); got != one.want {
 			t.Errorf("%s: %d MiB instead of %d", one.name, got/mib, one.want/mib)
 		}
 	}
@@ -34,7 +34,7 @@ func TestGarbageFollowsPointersAndLoad(t *testing.T) {
 func TestCollectingAdapts(t *testing.T) {
 	var set []int
 	collected := 0
-	c := &collecting{headroom: 256 * mib, collect: func() { collected++ },
+	c := &collecting{headroom: 512 * mib, collect: func() { collected++ },
 		set: func(percent int) { set = append(set, percent) }}
 	now := time.Unix(1_000_000, 0)
 	c.at, c.percentage = now, 100
@@ -46,17 +46,20 @@ func TestCollectingAdapts(t *testing.T) {
 	}
 	step(1, 300*mib)
 	if len(set) != 1 || set[0] != 64 {
-		t.Fatalf("under load the percentages are %v", set)
+		t.Fatalf("in a burst the percentages are %v", set)
 	}
 	step(1, 290*mib)
+	if len(set) != 2 || set[1] != 128 {
+		t.Fatalf("under load the percentages are %v", set)
+	}
 	step(1, 310*mib)
-	if len(set) != 1 || collected > 0 {
+	if len(set) != 2 || collected > 0 {
 		t.Fatalf("without a change the percentages are %v, %d collections", set, collected)
 	}
 	for range 20 {
 		step(5, 1000)
 	}
-	if len(set) != 2 || set[1] != 4 {
+	if len(set) != 3 || set[2] != 4 {
 		t.Errorf("AFTER the load the percentages are %v", set)
 	}
 	if collected != quietMost-quietLooks+1 {

@@ -78,7 +78,7 @@ type ServeCommand struct {
 	FeedEvents int           `default:"1000000" help:"Events that are kept for those who poll."`
 	FeedAge    time.Duration `default:"720h" help:"Age above which events are not kept."`
 
-	GCHeadroom int64 `name:"gc-headroom" default:"268435456" help:"Memory for garbage under load; more collects less."`
+	GCHeadroom int64 `name:"gc-headroom" default:"536870912" help:"Memory for garbage under load; more collects less."`
 
 	ClusterSettings `embed:""`
 
