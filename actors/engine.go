@@ -141,8 +141,10 @@ type Engine struct {
 	// system is that of all engines of the process; handles and identity name our actors in it.
 	system  *actor.ActorSystem
 	handles *xsync.MapOf[id.ID, *handle]
-	owners  ownerIndex
-	inbox   *index.Inbox
+	// broken says why projects take no orders, until the process is started again.
+	broken *xsync.MapOf[id.ID, error]
+	owners ownerIndex
+	inbox  *index.Inbox
 	// accounts count what agents store.
 	accounts  *accounts
 	residents *residents

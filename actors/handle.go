@@ -42,8 +42,6 @@ type handle struct {
 		sync.Mutex
 		// pid is nil while no actor runs.
 		pid *actor.PID
-		// broken is why the project takes no orders, until the process is started again.
-		broken *brokenProject
 		// tail is nil where nothing waits to be applied.
 		tail *logTail
 		// lastMemory is what the project took when it left memory, 0 if it was not loaded before.
@@ -54,6 +52,8 @@ type handle struct {
 		stale index.Set
 		// dead says that the handle has left the registry and must not be used any more.
 		dead bool
+		// broken says that the project takes no orders; Engine.broken has the reason.
+		broken bool
 	}
 	// dirty says that the handle waits for the next snapshot.
 	dirty atomic.Bool
@@ -75,5 +75,3 @@ func (h *handle) waiting() []waitingEntry {
 	}
 	return h.mu.tail.entries
 }
-
-type brokenProject struct{ error }

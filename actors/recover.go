@@ -74,6 +74,7 @@ func (e *Engine) storedHandles() (stored []*handle) {
 		stored = append(stored, h)
 	}
 	e.handles = xsync.NewMapOf[id.ID, *handle](xsync.WithPresize(len(stored)))
+	e.broken = xsync.NewMapOf[id.ID, error]()
 	e.projections.of.Memberships.Expect(len(stored))
 	for _, h := range stored {
 		e.handles.Store(h.id, h)

@@ -191,8 +191,9 @@ func (e *Engine) admit(h *handle) (*actor.PID, error) {
 		return nil, errShuttingDown()
 	case h.mu.dead:
 		return nil, errRetired
-	case h.mu.broken != nil:
-		return nil, h.mu.broken.error
+	case h.mu.broken:
+		why, _ := e.broken.Load(h.id)
+		return nil, fmt.Errorf("%w: %w", errBroken, why)
 	case int(h.mu.inFlight) >= e.config.QueueMax:
 		return nil, fault.New(fault.RateLimited, "Too many requests wait for this project.").
 			With("reason", "PROJECT_QUEUE_FULL").With("retry_after_seconds", 1)
@@ -225,7 +226,8 @@ func (e *Engine) spawn(a actor.Actor) *actor.PID {
 func (e *Engine) breakProject(h *handle, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.mu.broken = &brokenProject{fmt.Errorf("%w: %w", errBroken, err)}
+	h.mu.broken = true
+	e.broken.Store(h.id, err)
 }
 
 // publish makes a durable state the one that readers see. The log's committer calls it, in order.
@@ -375,7 +377,7 @@ const (
 func (e *Engine) passivate(h *handle) passivation {
 	view := h.view.Load()
 	// Without a view a project that a snapshot holds is passive already.
-	if h.mu.inFlight > 0 || h.mu.broken != nil || len(h.waiting()) > 0 ||
+	if h.mu.inFlight > 0 || h.mu.broken || len(h.waiting()) > 0 ||
 		view == nil && h.stored.Load() {
 		return isUsed
 	}
