@@ -151,6 +151,10 @@ func TestConditionalReads(t *testing.T) {
 	if got := a.echoed(t).Match; got != `"m"|*` {
 		t.Errorf("the handler saw %q", got)
 	}
+	a = f.body(t, "PUT", "/v1/files/a", `{"text":"a"}`, "Authorization: Bearer good", "If-Match:")
+	if got := a.echoed(t).Match; got != ",|" {
+		t.Errorf("without tags, the handler saw %q", got)
+	}
 }
 
 func TestCompression(t *testing.T) {

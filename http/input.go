@@ -57,6 +57,10 @@ func (x *exchange) readParameters(found *route, at target) input {
 // readHeaders gives the call the headers that its operation reads.
 func (x *exchange) readHeaders(op *api.Operation) {
 	x.call.IfMatch = string(x.headers.ifMatch)
+	if x.call.IfMatch == "" && x.headers.ifMatches > 0 {
+		// A list without tags matches nothing: a client has lost the tag that it meant to send.
+		x.call.IfMatch = ","
+	}
 	x.call.IfNoneMatch = string(x.headers.ifNoneMatch)
 	if op.Streams {
 		x.call.Streams = prefersStream(x.headers.accept)
