@@ -10,7 +10,9 @@
 // events. A published Project is immutable. Its trees are copied on write, its slices grow only
 // beyond the elements that older versions can see, and the records beside its files (coordination)
 // are shared until an event changes them, so any number of readers can hold any number of versions.
-// The event that publishes files, ChangesetPublished, must not change those records.
+// The event that publishes files, ChangesetPublished, must not change those records. A version has
+// one successor at a time, because two would grow the same slices: whoever applies events to a
+// clone of a published version keeps others from doing so meanwhile.
 //
 // A decision can carry events and an error at once (Decision.Refusal). For example, a contribution
 // that conflicts with the head gets a durable event that records the conflict; the caller gets the
