@@ -246,16 +246,16 @@ func errSearch() error {
 		With("retry_after_seconds", 30)
 }
 
-// Search implements api.Engine. Errors: DEPENDENCY_UNAVAILABLE.
+// Search implements api.Engine. Errors: DEPENDENCY_UNAVAILABLE, search.ErrWeights.
 func (e *Engine) Search(query *search.Query) (hits []search.Hit, err error) {
 	x, err := e.search.ready()
 	if err == nil {
 		hits, err = x.Search(query)
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, search.ErrWeights) {
 		return nil, errSearch()
 	}
-	return hits, nil
+	return hits, err
 }
 
 // WordsNear implements api.Engine. Errors: DEPENDENCY_UNAVAILABLE.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"unicode/utf8"
@@ -15,7 +16,7 @@ import (
 // Searches finds documents by their words and filters.
 type Searches interface {
 	// Search returns documents as they were when they were indexed. They are checked in the live
-	// view. Errors: DEPENDENCY_UNAVAILABLE.
+	// view. Errors: DEPENDENCY_UNAVAILABLE, search.ErrWeights.
 	Search(query *search.Query) ([]search.Hit, error)
 	// WordsNear finds words of the index that a misspelled word may have been meant to be, the
 	// likeliest first. Whether they are in what may be shown is not checked. Errors:
@@ -269,13 +270,8 @@ func searchAll(c *Call, _ *None) (Reply, error) {
 	if err := fault.Together(err, problem); err != nil {
 		return Reply{}, err
 	}
-	if after != nil {
-		if s.query.After, s.corrected = decodePlace(after); s.query.After == nil {
-			return Reply{}, errCursorInvalid()
-		}
-		if s.corrected != "" {
-			s.query.Words = search.ParseWords(s.corrected)
-		}
+	if after != nil && !s.resume(after) {
+		return Reply{}, errCursorInvalid()
 	}
 	c.Service.Engine.AwaitSearch()
 	if err = s.collect(); err == nil && after == nil {
@@ -293,6 +289,10 @@ func (s *searching) collect() error {
 	for looked := 0; ; {
 		s.query.Limit = s.limit + 1 - len(s.data.Results)
 		hits, err := s.call.Service.Engine.Search(&s.query)
+		if errors.Is(err, search.ErrWeights) {
+			// The cursor is of a version that reads queries in another way.
+			return errCursorInvalid()
+		}
 		if err != nil {
 			return err
 		}

@@ -46,11 +46,12 @@ func (s *searching) correct() error {
 			}
 		}
 	}
-	if text.Text == words.Text || len(text.Text) > cursor.PayloadMax-placeBytes {
+	if text.Text == words.Text || len(text.Text) > cursor.PayloadMax-placeBytes-search.WeightsMax {
 		return nil
 	}
 	s.corrected = text.Text
-	s.query.Words, s.query.After = search.ParseWords(s.corrected), nil
+	s.query.Words = search.ParseWords(s.corrected)
+	s.query.After, s.query.Weights = nil, nil
 	s.data.Results, s.data.NextCursor = s.data.Results[:0], nil
 	return s.collect()
 }
@@ -117,27 +118,53 @@ func (s *searching) shows(hit *search.Hit, word search.Words) (bool, error) {
 	return word.Found(d.Title, d.Body), nil
 }
 
-// place returns the position in the cursor of the next page: the end of this one, and the
-// corrected query, so that all pages are for the same query.
-func (s *searching) place() []byte { return append(encodePlace(s.query.After), s.corrected...) }
-
-const placeBytes = 24
-
-func encodePlace(p *search.Place) []byte {
-	out := make([]byte, 0, placeBytes)
-	out = binary.BigEndian.AppendUint64(out, math.Float64bits(p.Score))
-	out = binary.BigEndian.AppendUint64(out, uint64(p.UpdatedAt))
-	return binary.BigEndian.AppendUint64(out, p.Version)
+// place returns the position in the cursor of the next page: the end of this one, and the weights
+// and the corrected query, so that all pages are for the same query with the same scores.
+func (s *searching) place() []byte {
+	after, weights := s.query.After, s.query.Weights
+	out := make([]byte, 0, placeBytes+len(weights)+len(s.corrected))
+	out = append(out, weightedPlace)
+	out = binary.BigEndian.AppendUint64(out, math.Float64bits(after.Score))
+	out = binary.BigEndian.AppendUint64(out, uint64(after.UpdatedAt))
+	out = binary.BigEndian.AppendUint64(out, after.Version)
+	out = binary.BigEndian.AppendUint16(out, uint16(len(weights)))
+	return append(append(out, weights...), s.corrected...)
 }
 
-// decodePlace decodes what place encoded; nil if the data is invalid.
-func decodePlace(data []byte) (place *search.Place, corrected string) {
-	if len(data) < placeBytes {
-		return nil, ""
+const (
+	// weightedPlace is the first byte of a place with weights. A place of an earlier version begins
+	// with a score, which is never negative, so its first byte is smaller.
+	weightedPlace = 0x80
+	// placeBytes is the length of a place without the weights and the corrected query.
+	placeBytes = 1 + 24 + 2
+)
+
+// resume continues after a place. It reports whether the data is valid.
+func (s *searching) resume(data []byte) bool {
+	weighted := len(data) > 0 && data[0] == weightedPlace
+	if weighted {
+		data = data[1:]
 	}
-	return &search.Place{
+	if len(data) < 24 {
+		return false
+	}
+	s.query.After = &search.Place{
 		Score:     math.Float64frombits(binary.BigEndian.Uint64(data)),
 		UpdatedAt: int64(binary.BigEndian.Uint64(data[8:])),
 		Version:   binary.BigEndian.Uint64(data[16:]),
-	}, string(data[placeBytes:])
+	}
+	if data = data[24:]; weighted {
+		if len(data) < 2 {
+			return false
+		}
+		length := int(binary.BigEndian.Uint16(data))
+		if data = data[2:]; len(data) < length {
+			return false
+		}
+		s.query.Weights, data = data[:length:length], data[length:]
+	}
+	if s.corrected = string(data); s.corrected != "" {
+		s.query.Words = search.ParseWords(s.corrected)
+	}
+	return true
 }

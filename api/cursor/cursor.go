@@ -5,7 +5,7 @@
 //
 // The text is unpadded base64url of
 //
-//	version 1 byte | nonce 16 bytes | payload 0..512 bytes | tag 16 bytes
+//	version 1 byte | nonce 16 bytes | payload 0..1280 bytes | tag 16 bytes
 //
 // The nonce is random, and the first counter of AES-128-CTR, by which the payload is encrypted. The
 // tag is HMAC-SHA-256, cut to 16 bytes, over version, length of the binding, binding, nonce and the
@@ -39,7 +39,7 @@ const (
 	// headLen is the length of all in front of the payload.
 	headLen = 1 + nonceLen
 	// PayloadMax bounds what a cursor can carry, in bytes.
-	PayloadMax = 512
+	PayloadMax = 1280
 )
 
 var encoding = base64.RawURLEncoding.Strict()

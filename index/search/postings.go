@@ -10,8 +10,8 @@ type postings struct {
 	count uint64
 	// all are the documents that contain all parts of a compound word, nil for a simple word.
 	all *conjunction
-	// most is an upper bound of score; later is an upper bound of the sum for all following words,
-	// rounded up slightly because floating-point sums are inexact.
+	// most is an upper bound of score, rounded up slightly because floating-point sums are inexact;
+	// later is an upper bound of the sum for all following words.
 	most, later float64
 	// bit identifies the word; longer is set if longer words match it too.
 	bit    uint32
@@ -38,8 +38,8 @@ func (r *run) add(p *postings, field, term string, documents uint64, weight floa
 			most = max(most, found.most)
 		}
 	}
-	if c.weight = weight; !isMarked(term) {
-		c.weight *= rarity(documents, count)
+	if c.weight = weight; weight > 0 && !isMarked(term) {
+		c.weight *= r.weights.rarity(documents, count)
 	}
 	p.cursors = append(p.cursors, c)
 	p.count += count
@@ -52,13 +52,6 @@ func (r *run) add(p *postings, field, term string, documents uint64, weight floa
 	}
 	p.at = min(p.at, c.at)
 	return nil
-}
-
-// rarity returns the weight of a word: higher if fewer documents contain it. It is quantized, so
-// that it rarely changes while documents are added and removed.
-func rarity(documents, having uint64) float64 {
-	ratio := float64(documents+1) / float64(having+1)
-	return 1 + math.Floor(2*math.Log2(max(1, ratio)))/2
 }
 
 // advance moves forward to a document, or to the first after it.
@@ -98,6 +91,10 @@ func (c *cursor) advance(to uint64) (err error) {
 	return nil
 }
 
+// scoreUnit is the inverse of the unit of scores. They are rounded, so that sums of them are exact
+// and do not depend on the order of the words, which is that of their frequencies.
+const scoreUnit = 1 << 20
+
 // score returns the score of the word at the current document. Of several terms the highest counts.
 func (p *postings) score() (best float64) {
 	for _, c := range p.cursors {
@@ -108,7 +105,7 @@ func (p *postings) score() (best float64) {
 	if p.all != nil && p.all.at == p.at {
 		best = max(best, p.all.score())
 	}
-	return best
+	return math.Floor(best*scoreUnit) / scoreUnit
 }
 
 // conjunction iterates over the documents that contain all of several words.

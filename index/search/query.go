@@ -16,6 +16,8 @@ type Query struct {
 	Filters [][]string
 	// After is the place of the last hit of the previous page, nil for the first page.
 	After *Place
+	// Weights are nil for the first page. Search sets them; later pages need the same ones.
+	Weights Weights
 	// Limit is the maximum number of hits.
 	Limit int
 	// Any returns the first matches found instead of the best ones, and ignores names.
@@ -23,8 +25,8 @@ type Query struct {
 }
 
 // Place orders hits by higher score, then later change, then version, which is an arbitrary
-// tiebreaker. A place depends only on the document and, roughly, on the rarity of its words, so it
-// changes little while other documents are indexed.
+// tiebreaker. With the same Weights a place depends only on the document, so that documents that
+// are indexed between two pages do not move the others.
 type Place struct {
 	Score     float64
 	UpdatedAt int64
@@ -54,10 +56,11 @@ const (
 	// candidatesMax limits the number of documents that a query examines; the best of these are
 	// returned.
 	candidatesMax = 100_000
-	// dictionaryMax is the number of longer words examined for a prefix, and endingsMax the number
-	// of them, the most frequent, that are searched.
+	// dictionaryMax is the number of longer words examined for a prefix. Of these the most frequent
+	// are searched, at most endingsMax, and as many as add up to endingsBytes without the prefix.
 	dictionaryMax = 256
 	endingsMax    = 24
+	endingsBytes  = 256
 	// commonMin is the number of documents from which a word is searched without longer ones, and
 	// endingsUntil the number after which no further longer words are added.
 	commonMin, endingsUntil = 500, 4000
@@ -71,16 +74,26 @@ const (
 	nameComplete = 50
 )
 
-// Search returns the best hits.
+// Search returns the best hits. Errors: ErrWeights.
 func (x *Index) Search(q *Query) (hits []Hit, err error) {
+	foreign := false
 	err = x.read(func(reader index.IndexReader) (err error) {
-		r := &run{query: q, reader: reader, cache: &x.cache}
+		r := &run{
+			query: q, reader: reader, cache: &x.cache, weights: newWeighing(q.Weights),
+		}
 		if err := r.open(); err != nil {
 			return err
 		}
+		if foreign = !r.weights.complete(); foreign {
+			return nil
+		}
+		q.Weights = r.weights.all
 		hits, err = r.hits()
 		return err
 	})
+	if foreign {
+		err = ErrWeights
+	}
 	return hits, err
 }
 
@@ -90,6 +103,8 @@ type run struct {
 	reader index.IndexReader
 	cache  *cache
 	values *factsReader
+	// weights are recorded, or repeated, while the terms are opened.
+	weights weighing
 	// words are sorted by frequency, the rarest first.
 	words   []*postings
 	filters []*postings
@@ -198,18 +213,32 @@ func (r *run) word(
 			return nil, err
 		}
 	}
-	if beginning && (mark != "" || p.count < commonMin) {
+	if beginning && r.weights.flag(mark != "" || p.count < commonMin) {
 		p.longer = true
 		return p, r.addEndings(p, mark+word, documents)
 	}
 	return p, nil
 }
 
-// addEndings adds the most frequent words with a given prefix.
+// addEndings adds words that begin with a given one.
 func (r *run) addEndings(p *postings, word string, documents uint64) (err error) {
+	var endings []string
+	if !r.weights.repeats {
+		if endings, err = r.frequentEndings(word, p.count); err != nil {
+			return err
+		}
+	}
+	return r.weights.endings(endings, func(ending string) error {
+		return r.add(p, fieldWords, word+ending, documents, endingWeight)
+	})
+}
+
+// frequentEndings returns the endings of the most frequent words that begin with a given one, which
+// count documents contain.
+func (r *run) frequentEndings(word string, count uint64) (endings []string, err error) {
 	found, err := r.reader.FieldDictPrefix(fieldWords, []byte(word))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var longer []index.DictEntry
 	for range dictionaryMax {
@@ -222,19 +251,20 @@ func (r *run) addEndings(p *postings, word string, documents uint64) (err error)
 		}
 	}
 	if err := found.Close(); err != nil {
-		return err
+		return nil, err
 	}
 	slices.SortStableFunc(longer,
 		func(a, b index.DictEntry) int { return cmp.Compare(b.Count, a.Count) })
+	bytes := 0
 	for _, one := range longer[:min(endingsMax, len(longer))] {
-		if p.count > endingsUntil {
+		ending := one.Term[len(word):]
+		if bytes += len(ending); count > endingsUntil || bytes > endingsBytes {
 			break
 		}
-		if err := r.add(p, fieldWords, one.Term, documents, endingWeight); err != nil {
-			return err
-		}
+		endings = append(endings, ending)
+		count += one.Count
 	}
-	return nil
+	return endings, nil
 }
 
 // hits iterates over the documents that may match: those with one of the rarest words, of which

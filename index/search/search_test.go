@@ -239,6 +239,62 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestPagesWhileOthersChange checks that pages contain every document once that did not change,
+// even if the words of the query become more or less frequent between the pages.
+func TestPagesWhileOthersChange(t *testing.T) {
+	const documents = 120
+	body := func(n int) string { return "stone " + strings.Repeat("river ", n%7) + "bridge" }
+	for name, change := range map[string]func(n int) *Document{
+		"fewer": func(n int) *Document {
+			return fileDocument(fmt.Sprint("f", n), "nothing", int64(n))
+		},
+		"more": func(n int) *Document {
+			return fileDocument(fmt.Sprint("g", n), body(n), int64(n))
+		},
+		"others": func(n int) *Document {
+			return fileDocument(fmt.Sprint("h", n), "elsewhere", int64(n))
+		},
+		"longer words": func(n int) *Document {
+			return fileDocument(fmt.Sprint("k", n), fmt.Sprint("bridgework", n), int64(n))
+		},
+	} {
+		for _, words := range []string{"stone", "bridge river", "river_bridge stone"} {
+			x := open(t, filepath.Join(t.TempDir(), "search"))
+			for n := range documents {
+				write(t, x, uint64(n+1), fileDocument(fmt.Sprint("f", n), body(n), int64(n)))
+			}
+			// One in three stays; the others are changed between the pages.
+			changing, seen := 0, map[string]int{}
+			for query := (&Query{Words: ParseWords(words), Limit: 5}); ; {
+				page := find(t, x, query)
+				for _, hit := range page {
+					seen[hit.Key.Path]++
+				}
+				if len(page) < query.Limit {
+					break
+				}
+				query.After = &page[len(page)-1].Place
+				b := NewBatch()
+				for range 40 {
+					if changing++; changing%3 != 0 {
+						b.Put(change(changing))
+					}
+				}
+				if err := x.Write(b, uint64(1000+changing), nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for n := 0; n < documents; n += 3 {
+				path := fmt.Sprint("f", n)
+				matches := words == "stone" || n%7 > 0
+				if want := map[bool]int{true: 1}[matches]; seen[path] != want {
+					t.Errorf("%s, %q: %s was found %d times, want %d", name, words, path, seen[path], want)
+				}
+			}
+		}
+	}
+}
+
 func TestPositionSurvivesAKill(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "search")
 	x := open(t, dir)
