@@ -20,12 +20,24 @@ type Claim struct {
 	ExpiresAt int64 `cbor:"7,keyasint"`
 	// Before is the status that the task returns to when the claim ends.
 	Before TaskStatus `cbor:"8,keyasint"`
+	// EndsBlock is set if the status BLOCKED ends with the claim.
+	EndsBlock bool `cbor:"9,keyasint,omitempty"`
 }
 
 // renewed returns the claim with a new end; times are Unix milliseconds.
 func (c *Claim) renewed(now, expiresAt int64) *Claim {
 	next := *c
 	next.RenewedAt, next.ExpiresAt = now, expiresAt
+	return &next
+}
+
+// endingBlock returns the claim with another value of EndsBlock.
+func (c *Claim) endingBlock(ends bool) *Claim {
+	if c == nil || c.EndsBlock == ends {
+		return c
+	}
+	next := *c
+	next.EndsBlock = ends
 	return &next
 }
 

@@ -43,7 +43,9 @@ func RestoreSummary(head []byte) (*Project, error) {
 	for at := range record.Leases {
 		lease := &record.Leases[at]
 		claimed := &Task{ID: lease.Task, Status: lease.Status}
-		claimed.Claim = &Claim{ExpiresAt: lease.ExpiresAt, Before: lease.Before}
+		claimed.Claim = &Claim{
+			ExpiresAt: lease.ExpiresAt, Before: lease.Before, EndsBlock: lease.EndsBlock,
+		}
 		p.queues.claimed.set(claimed, byExpiry)
 	}
 	return p, nil

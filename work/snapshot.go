@@ -75,6 +75,7 @@ type leaseRecord struct {
 	ExpiresAt int64      `cbor:"2,keyasint"`
 	Status    TaskStatus `cbor:"3,keyasint"`
 	Before    TaskStatus `cbor:"4,keyasint"`
+	EndsBlock bool       `cbor:"5,keyasint,omitempty"`
 }
 
 // changesetRecord is a saved changeset. Values that can be computed from the earlier history are
@@ -317,6 +318,7 @@ func (b *taskQueues) leases() (list []leaseRecord) {
 	b.claimed.scan(func(t *Task) bool {
 		list = append(list, leaseRecord{
 			Task: t.ID, ExpiresAt: t.Claim.ExpiresAt, Status: t.Status, Before: t.Claim.Before,
+			EndsBlock: t.Claim.EndsBlock,
 		})
 		return true
 	})

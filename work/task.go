@@ -186,25 +186,19 @@ func (t *Task) At(now int64) *Task {
 
 // freed returns the task after its claim was released or expired.
 func (t *Task) freed(at int64) *Task {
-	next := *t
-	if next.Status == TaskInProgress {
-		next.Status = next.Claim.Before
-	}
-	next.Claim = nil
+	next := t.Unclaimed()
 	next.Attempts++
 	next.Version++
 	next.UpdatedAt = at
-	return &next
+	return next
 }
 
-// Unclaimed returns the task as if it had never been claimed.
+// Unclaimed returns a copy of the task as if it had never been claimed.
 func (t *Task) Unclaimed() *Task {
-	if t.Claim == nil {
-		return t
-	}
 	next := *t
-	if next.Status == TaskInProgress {
-		next.Status = next.Claim.Before
+	if claim := t.Claim; claim != nil &&
+		(t.Status == TaskInProgress || t.Status == TaskBlocked && claim.EndsBlock) {
+		next.Status, next.Blocked = claim.Before, nil
 	}
 	next.Claim = nil
 	return &next

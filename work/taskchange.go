@@ -176,7 +176,8 @@ func (c *UpdateTask) Authorize(p *Project, agent id.ID) error {
 }
 
 // Decide accepts contributors, any agent in a community project, and the holder. A holder that is
-// not a member can change only the progress, and its DONE becomes IN_REVIEW. Decide returns
+// not a member can change only the progress: its DONE becomes IN_REVIEW, and its BLOCKED ends with
+// its claim, so that it cannot strand a task. Decide returns
 // TASK_NOT_FOUND, CLAIM_LOST, ROLE_REQUIRED, PROJECT_ARCHIVED, PRECONDITION_FAILED,
 // TASK_ALREADY_CLAIMED if another agent holds the claim, QUOTA_EXCEEDED, and VALIDATION_FAILED.
 func (c *UpdateTask) Decide(p *Project, stamp Stamp) (Decision, error) {
@@ -213,8 +214,8 @@ func (c *UpdateTask) validate(
 	addFault(c.Proof.require(t, stamp.Agent))
 	addFault(requireTaskWriter(p, t, stamp.Agent))
 	change, texts := c.Change.stored()
-	reports := false
-	if p.limited(t, stamp.Agent) {
+	limited, reports := p.limited(t, stamp.Agent), false
+	if limited {
 		addFault(c.requireProgress())
 		change, reports = change.reported()
 	}
@@ -239,6 +240,7 @@ func (c *UpdateTask) validate(
 	updated := &TaskUpdated{
 		Task: t.ID, Change: change, Guest: guest,
 		EndsClaim: t.Claim != nil && (reports || next.Status.Final() || next.Status == TaskOpen),
+		WhileHeld: limited && next.Status == TaskBlocked,
 	}
 	return c.outcome(t, next, updated, stamp), texts, nil
 }
@@ -347,6 +349,8 @@ type TaskUpdated struct {
 	// ExpiresAt is the new end of the caller's claim in Unix milliseconds, zero if the claim is not
 	// renewed.
 	ExpiresAt int64 `cbor:"5,keyasint,omitempty"`
+	// WhileHeld means that the status BLOCKED, if the change sets it, ends with the claim.
+	WhileHeld bool `cbor:"6,keyasint,omitempty"`
 }
 
 func (e *TaskUpdated) apply(p *Project, at Moment) {
@@ -354,6 +358,9 @@ func (e *TaskUpdated) apply(p *Project, at Moment) {
 	next := e.Change.on(t)
 	if e.ExpiresAt != 0 {
 		next.Claim = t.Claim.renewed(at.Now, e.ExpiresAt)
+	}
+	if e.Change.Status != 0 || e.Change.Blocked != nil {
+		next.Claim = next.Claim.endingBlock(e.WhileHeld)
 	}
 	if e.EndsClaim {
 		next.Claim = nil
