@@ -44,18 +44,24 @@ var archiveOperations = []*Operation{
 			},
 			changesetQuery, prefixParam,
 		},
-		Errors: []fault.Code{fault.ProjectNotFound, fault.ChangesetNotFound},
+		Errors: []fault.Code{
+			fault.ProjectNotFound, fault.ReuseNotPermitted, fault.ChangesetNotFound,
+		},
 		Media:  []string{gzipMedia, zipMedia},
 		Tag:    "files", Summary: "Download all files",
 		Doc: "Returns the files of a project as an archive, sorted by path, with the time of the " +
 			"changeset. The response is streamed and the same for the same changeset; a truncated " +
-			"response is not a complete archive. Removed contents are left out.",
+			"response is not a complete archive. Removed contents are left out. If the reuse " +
+			"policy is REFERENCE_ONLY, only members may download one.",
 	}, archiveProject),
 }
 
 func archiveProject(c *Call, _ *None) (Reply, error) {
 	view, err := c.readable()
 	if err != nil {
+		return Reply{}, err
+	}
+	if err := work.MayExport.Require(view, c.Agent); err != nil {
 		return Reply{}, err
 	}
 	changeset, err := c.changesetWanted(view)

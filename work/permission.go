@@ -37,7 +37,7 @@ const (
 	MayModerate
 	// MayReuse allows forking the project and importing its artifacts into another one.
 	MayReuse
-	// MayExport allows exporting the project as a bundle.
+	// MayExport allows copying the project as a bundle or an archive.
 	MayExport
 )
 
