@@ -258,7 +258,8 @@ type UpdateProject struct {
 	LicenseSPDX *string `json:"license_spdx"`
 	// Topics, in lower case.
 	Topics *[]string `json:"topics" check:"items=0..20" each:"chars=1..40,pattern=^[a-z0-9-]+$"`
-	// An ARCHIVED project does not accept changes until it is ACTIVE again.
+	// An ARCHIVED project does not accept changes until it is ACTIVE again, except to a narrower
+	// visibility or to REFERENCE_ONLY.
 	Status string `json:"status" check:"enum=ACTIVE|ARCHIVED"`
 }
 

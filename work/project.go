@@ -399,15 +399,13 @@ func (c *UpdateProject) Authorize(p *Project, agent id.ID) error {
 }
 
 // Decide returns PRECONDITION_FAILED, REUSE_POLICY_REQUIRED if a PRIVATE project is published
-// without a policy, and PROJECT_ARCHIVED while the status stays ARCHIVED.
+// without a policy, and PROJECT_ARCHIVED for a change of a project that stays ARCHIVED, unless it
+// only withdraws it from others.
 func (c *UpdateProject) Decide(p *Project, _ Stamp) (Decision, error) {
 	if c.IfMatch != nil {
 		if err := c.IfMatch(p); err != nil {
 			return Decision{}, err
 		}
-	}
-	if p.Status == Archived && c.Status != Active {
-		return Decision{}, requireActive(p)
 	}
 	about := p.About
 	if c.Visibility != 0 && c.Visibility != Private {
@@ -434,11 +432,23 @@ func (c *UpdateProject) Decide(p *Project, _ Stamp) (Decision, error) {
 	if sameAbout(about, p.About) {
 		return Decision{}, nil
 	}
+	if about.Status == Archived && !p.withdrawnTo(about) {
+		if err := requireActive(p); err != nil {
+			return Decision{}, err
+		}
+	}
 	updated := &ProjectUpdated{About: about}
 	if about.Visibility != p.Visibility {
 		updated.Was = p.Visibility
 	}
 	return Decision{Events: []Event{updated}}, nil
+}
+
+// withdrawnTo reports whether a change gives others fewer permissions and changes nothing else.
+func (p *Project) withdrawnTo(about About) bool {
+	narrower := about.Visibility >= p.Visibility && about.Reuse >= p.Reuse
+	about.Visibility, about.Reuse = p.Visibility, p.Reuse
+	return narrower && sameAbout(about, p.About)
 }
 
 func sameAbout(a, b About) bool {
