@@ -47,8 +47,8 @@ var archiveOperations = []*Operation{
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.ReuseNotPermitted, fault.ChangesetNotFound,
 		},
-		Media:  []string{gzipMedia, zipMedia},
-		Tag:    "files", Summary: "Download all files",
+		Media: []string{gzipMedia, zipMedia},
+		Tag:   "files", Summary: "Download all files",
 		Doc: "Returns the files of a project as an archive, sorted by path, with the time of the " +
 			"changeset. The response is streamed and the same for the same changeset; a truncated " +
 			"response is not a complete archive. Removed contents are left out. If the reuse " +

@@ -99,7 +99,7 @@ var eventOperations = []*Operation{
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200},
 		Query: []Param{
 			{
-				Name: "after",
+				Name: "after", Raw: true,
 				Doc: "next_cursor of a response with the same filters; starts at the oldest " +
 					"kept event if absent.",
 			},

@@ -35,7 +35,7 @@ type Limits struct {
 	SegmentBytes int `json:"path_segment_bytes"`
 	// Segments of a path.
 	PathDepth int `json:"path_depth"`
-	// Operations of a changeset.
+	// Operations of a changeset that is published; an import is one changeset of any size.
 	ChangesetOperations int `json:"operations_per_changeset"`
 	// Edits of one file in a request.
 	FileEdits int `json:"edits_per_file"`

@@ -70,7 +70,7 @@ type Param struct {
 	Integer bool
 	// Default is the value of an absent integer.
 	Default int
-	// Raw values need not be UTF-8; the operation validates them.
+	// Raw values may be any bytes; the operation validates them.
 	Raw bool
 	// HTTPOnly parameters are no arguments of the tool.
 	HTTPOnly bool

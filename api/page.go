@@ -17,9 +17,15 @@ const limitMax = 200
 // pageParams returns the query parameters of a list.
 func pageParams(limitDefault int) []Param {
 	return []Param{
-		{Name: "cursor", Doc: "next_cursor of the previous page; absent for the first page."},
+		cursorParam,
 		limitParam("entries", limitDefault, limitMax),
 	}
+}
+
+// cursorParam describes the position of a page. Its errors have their own code.
+var cursorParam = Param{
+	Name: "cursor", Raw: true,
+	Doc: "next_cursor of the previous page; absent for the first page.",
 }
 
 // limitParam describes the maximum number of items on a page. Its errors have their own code.

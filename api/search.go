@@ -118,7 +118,7 @@ var searchParams = []Param{
 			"searched. At most 32 different words are used. Without q, a filter is required.",
 	},
 	{Name: "type", Doc: "Only these types, separated by commas: " + searchTypes + "."},
-	{Name: "cursor", Doc: "next_cursor of the previous page; absent for the first page."},
+	cursorParam,
 	limitParam("results", searchDefault, searchMax),
 	{
 		Name: "language", Check: "chars=1..64",

@@ -16,7 +16,7 @@ import (
 type queryParam struct {
 	name    string
 	integer bool
-	// raw values may be bytes other than UTF-8; the operation checks them.
+	// raw values may be any bytes; the operation checks them.
 	raw   bool
 	check *jsonschema.Check
 }
@@ -77,6 +77,8 @@ func (r *queryReader) readPair(pair string) {
 	switch {
 	case !nameOK || param == nil:
 		r.note(printable(name), "is not a parameter of this operation")
+	case !valueOK && param.integer && name == limitParam:
+		r.badLimit = param
 	case !valueOK && (value == "" || !param.raw):
 		r.note(name, "must be percent-encoded UTF-8")
 	case twice:
@@ -140,6 +142,9 @@ func (r *queryReader) fault() error {
 
 // problem describes why a value is invalid; empty if it is valid.
 func (p *queryParam) problem(value string) string {
+	if p.raw {
+		return ""
+	}
 	if !p.integer {
 		return p.check.Text(value)
 	}
