@@ -79,7 +79,7 @@ func (c *SetDiscussion) Decide(p *Project, stamp Stamp) (Decision, error) {
 		return Decision{}, d.requireOpen()
 	}
 	result := Result{Subject: c.Discussion}
-	if d.Status == c.Status {
+	if d.Status == c.Status && !c.takesOver(p, d, stamp.Agent) {
 		return Decision{Result: result}, nil
 	}
 	if d.Status == DiscussionLocked && d.ChangedBy != stamp.Agent {
@@ -89,6 +89,13 @@ func (c *SetDiscussion) Decide(p *Project, stamp Stamp) (Decision, error) {
 	}
 	set := &DiscussionSet{Discussion: c.Discussion, Status: c.Status}
 	return Decision{Events: []Event{set}, Result: result}, nil
+}
+
+// takesOver reports whether a maintainer locks a discussion that its author has locked, so that the
+// author cannot open it again.
+func (c *SetDiscussion) takesOver(p *Project, d *Discussion, agent id.ID) bool {
+	return c.Status == DiscussionLocked && MayModerate.Require(p, agent) == nil &&
+		MayModerate.Require(p, d.ChangedBy) != nil
 }
 
 // DiscussionSet is the event of a changed status of a discussion.
