@@ -214,12 +214,20 @@ func (c *Call) answer(
 	project id.ID, command work.Command,
 	render func(project *work.Project, result work.Result) (Reply, error),
 ) (Reply, error) {
-	done, err := c.do(project, command, render)
+	// The tag is not stored: a repeat is answered without it.
+	tag := ""
+	done, err := c.do(project, command, func(p *work.Project, r work.Result) (Reply, error) {
+		reply, err := render(p, r)
+		tag = reply.ETag
+		return reply, err
+	})
 	if err != nil {
 		return Reply{}, err
 	}
 	if done.Body != nil && (done.Tasks == nil && !done.LeftOut || done.Replayed) {
-		return c.recorded(&done)
+		reply, err := c.recorded(&done)
+		reply.ETag = tag
+		return reply, err
 	}
 	reply, err := render(done.Project, done.Result)
 	if err == nil {
