@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"net/url"
+	"unicode/utf8"
 	"unsafe"
 
 	"pws/api/jsonschema"
@@ -284,8 +286,13 @@ func (c *Call) pathOf() (string, error) {
 	raw := c.Param("path")
 	decoded, problem := path.Decode(raw)
 	if problem != "" {
+		// The path itself is shown, unless the problem is its encoding.
+		text, err := url.PathUnescape(raw)
+		if err != nil || !utf8.ValidString(text) || path.Problem(text) != problem {
+			text = raw
+		}
 		return "", fault.New(fault.InvalidPath, "The path is not canonical.").
-			With("path", raw).With("problem", problem)
+			With("path", text).With("problem", problem)
 	}
 	return decoded, nil
 }
