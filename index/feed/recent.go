@@ -3,6 +3,8 @@ package feed
 import (
 	"slices"
 	"sort"
+
+	"pws/internal/id"
 )
 
 // recent are the newest records, which are read without the disk. Copies share them: a full chunk
@@ -72,6 +74,29 @@ func (r *recent) forget(number uint64) {
 		r.base += uint64(chunks * chunkRecords)
 		r.first = max(r.first, r.base)
 	}
+}
+
+// redact removes the facts from the records of some projects. Chunks with such records are
+// replaced, because copies share them.
+func (r *recent) redact(projects map[id.ID]bool) {
+	hasFacts := func(one Record) bool { return projects[one.Project] && one.Activity.Facts != nil }
+	redacted := func(chunk []Record) []Record {
+		if !slices.ContainsFunc(chunk, hasFacts) {
+			return chunk
+		}
+		next := append(make([]Record, 0, chunkRecords), chunk...)
+		for at := range next {
+			if projects[next[at].Project] {
+				next[at].Activity.Facts = nil
+			}
+		}
+		return next
+	}
+	r.full = slices.Clone(r.full)
+	for at, chunk := range r.full {
+		r.full[at] = redacted(chunk)
+	}
+	r.open = redacted(r.open)
 }
 
 // cut removes the records below a number.

@@ -36,6 +36,9 @@ func (l *Log) Redact(projects map[id.ID]bool) error {
 	for at := range l.decoded {
 		l.decoded[at].Store(nil)
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.recent.redact(projects)
 	return nil
 }
 

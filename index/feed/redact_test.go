@@ -75,6 +75,7 @@ func TestRedact(t *testing.T) {
 	if name, err := disktest.Holding(dir, "xylophone"); err != nil || name != "" {
 		t.Fatalf("%q, %v", name, err)
 	}
+	checkRedacted(t, l, all)
 	if record, err := old.record(firstNumber + 1); err != nil || record.Project != project(2) {
 		t.Errorf("an old view: %+v, %v", record, err)
 	}
