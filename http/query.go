@@ -77,7 +77,7 @@ func (r *queryReader) readPair(pair string) {
 	switch {
 	case !nameOK || param == nil:
 		r.note(printable(name), "is not a parameter of this operation")
-	case !valueOK && param.integer && name == limitParam:
+	case !valueOK && value != "" && param.integer && name == limitParam:
 		r.badLimit = param
 	case !valueOK && (value == "" || !param.raw):
 		r.note(name, "must be percent-encoded UTF-8")

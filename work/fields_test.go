@@ -44,6 +44,7 @@ func fieldWorlds(t *testing.T) map[string]*world {
 	worlds["bundle"] = bundleWorld()
 	worlds["moderated"] = moderatedWorld(t)
 	worlds["guests"] = guestWorld(t)
+	worlds["blocked by a stranger"] = strangerBlocks(t)
 	worlds["removed"] = removedWorld(t)
 	worlds["erased"] = erasedWorld(t)
 	worlds["stored"] = storedWorld(t)
@@ -86,6 +87,25 @@ func fieldWorlds(t *testing.T) map[string]*world {
 		worlds[fmt.Sprint("random ", seed)] = w
 	}
 	return worlds
+}
+
+// strangerBlocks is a project in which an agent that is no member has set a task BLOCKED.
+func strangerBlocks(t *testing.T) *world {
+	w := newWorld()
+	w.create(t)
+	task := w.must(t, &work.CreateTask{Spec: work.TaskSpec{Title: "for all"}}).Result.Subject
+	for _, command := range []work.Command{
+		&work.ClaimTask{Task: task},
+		&work.UpdateTask{Task: task, Change: work.TaskChange{
+			Status:  work.TaskBlocked,
+			Blocked: &work.Blocked{Kind: work.BlockedByTransient, Reason: "no network"},
+		}},
+	} {
+		if _, err := w.do(agent("eve"), command); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return w
 }
 
 // moderatedWorld is a project in which discussions were locked and deleted, a comment was deleted,

@@ -72,6 +72,13 @@ var frozenWorkEvents = []frozenEvent{
 		Task: agent("task"), Change: work.TaskChange{Status: work.TaskInReview},
 		ExpiresAt: testNow,
 	}},
+	{"13-task-updated-blocked", &work.TaskUpdated{
+		Task: agent("task"), Guest: agent("eve"), ExpiresAt: testNow, WhileHeld: true,
+		Change: work.TaskChange{
+			Status:  work.TaskBlocked,
+			Blocked: &work.Blocked{Kind: work.BlockedByTransient, Reason: "no network"},
+		},
+	}},
 	{"14-task-claimed", &work.TaskClaimed{
 		Task: agent("task"), Claim: agent("claim"), Token: 7, WorkSession: agent("session"),
 		ExpiresAt: testNow,
