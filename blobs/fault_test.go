@@ -1,9 +1,11 @@
 package blobs
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"pws/internal/disk"
@@ -220,6 +222,54 @@ func TestEveryOperationFailsOnce(t *testing.T) {
 		}
 		if err := holds(s, storyChapters, true); err != nil {
 			t.Fatalf("fault at %d: durable end: %v", at, err)
+		}
+		s.Close()
+		if over {
+			return
+		}
+	}
+}
+
+// TestAddDuringAFailedBatch adds the contents of a batch while its manifest is written, which fails
+// at one of its operations. What was added is durable once it is packed, whatever became of the batch.
+func TestAddDuringAFailedBatch(t *testing.T) {
+	content := []byte("a license that many have")
+	for at := 1; ; at++ {
+		d := disktest.New()
+		s, err := openOn(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := s.Begin()
+		if err == nil {
+			err = b.Add(Sum(content), content)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.FailAt = d.Ops + at
+		added := false
+		d.Before = func(_, path string) {
+			if strings.Contains(path, manifestName) {
+				s.AddCopy(7, Sum(content), content)
+				added = true
+			}
+		}
+		err = b.Commit()
+		over := d.Ops < d.FailAt
+		d.Before, d.FailAt = nil, 0
+		if added && !errors.Is(err, ErrUncertain) {
+			if _, err := s.Pack(7); err != nil {
+				t.Fatal(err)
+			}
+			mustGet(t, s, content)
+			s.Close()
+			if s, err = openOn(d.AfterCrash(disktest.CrashKeepsNothing)); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := s.Get(Sum(content)); !bytes.Equal(got, content) {
+				t.Errorf("fault at %d: %q, %v", at, got, err)
+			}
 		}
 		s.Close()
 		if over {

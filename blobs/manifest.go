@@ -51,7 +51,9 @@ func (s *Store) removeLeftovers(names []string, keep map[string]bool) error {
 // swap removes packs from the list and adds new ones, in memory and then on disk. keepOld, if set,
 // is called for each pack to remove AFTER the new list is published; packs for which it returns
 // true stay. If the manifest cannot be replaced, the old list is restored and the new packs are
-// discarded.
+// discarded. A list with packs that are discarded may only be seen if the old packs hold what they
+// do: Add relies on what it finds. So without packs to remove, the new list is published AFTER the
+// manifest is durable.
 func (s *Store) swap(in, out []*pack, keepOld func(*pack) bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,8 +78,10 @@ func (s *Store) swap(in, out []*pack, keepOld func(*pack) bool) error {
 		}
 	}
 	after := without(gone)
-	after.leaving = gone
-	s.list.Store(after)
+	if len(out) > 0 {
+		after.leaving = gone
+		s.list.Store(after)
+	}
 	m := manifest{next: s.mu.next}
 	for _, p := range after.packs {
 		m.packs = append(m.packs,
