@@ -161,11 +161,7 @@ func (e *Engine) dropped(gone map[id.ID]bool) ([]blobs.Hash, error) {
 	if err != nil || len(lacks) == 0 {
 		return nil, err
 	}
-	mark, err := e.BeginRead()
-	if err == nil {
-		err = e.EndRead(mark)
-	}
-	if err != nil {
+	if err := e.requireWhole(); err != nil {
 		return nil, err
 	}
 	// A server whose disk has lost contents must not have them be dropped elsewhere.

@@ -542,7 +542,6 @@ func (e *Engine) sweepLoop() {
 				expired = e.expire(expired, expireRoundMax)
 				e.prune()
 			}
-			e.sweepUploads()
 		}
 	}
 }

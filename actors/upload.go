@@ -72,12 +72,14 @@ type uploadRecord struct {
 	// KeyHash and Fingerprint are zero without an Idempotency-Key.
 	KeyHash     [16]byte `cbor:"5,keyasint,omitzero"`
 	Fingerprint [16]byte `cbor:"6,keyasint,omitzero"`
+	// Gone means that it was removed, but for the note of its contents.
+	Gone bool `cbor:"7,keyasint,omitempty"`
 }
 
-func encodeUpload(record *api.UploadRecord) []byte {
+func encodeUpload(record *api.UploadRecord, gone bool) []byte {
 	saved := uploadRecord{
 		Agent: record.Agent, Project: record.Project, CreatedAt: record.CreatedAt,
-		Body: record.Body,
+		Body: record.Body, Gone: gone,
 	}
 	if record.Key != nil {
 		saved.KeyHash, saved.Fingerprint = record.Key.Hash, record.Key.Fingerprint
@@ -85,10 +87,12 @@ func encodeUpload(record *api.UploadRecord) []byte {
 	return must(cbor.Marshal(&saved))
 }
 
-func decodeUpload(upload id.ID, data []byte) (record api.UploadRecord, err error) {
+func decodeUpload(
+	upload id.ID, data []byte,
+) (record api.UploadRecord, gone bool, err error) {
 	var saved uploadRecord
 	if err := cbor.Unmarshal(data, &saved); err != nil {
-		return record, err
+		return record, false, err
 	}
 	record = api.UploadRecord{
 		ID: upload, Agent: saved.Agent, Project: saved.Project, CreatedAt: saved.CreatedAt,
@@ -97,7 +101,7 @@ func decodeUpload(upload id.ID, data []byte) (record api.UploadRecord, err error
 	if saved.KeyHash != ([16]byte{}) {
 		record.Key = &api.IdempotencyKey{Hash: saved.KeyHash, Fingerprint: saved.Fingerprint}
 	}
-	return record, nil
+	return record, saved.Gone, nil
 }
 
 // openUploads finds the uploads of earlier runs. It runs AFTER the projects are known: an upload
@@ -124,12 +128,13 @@ func (e *Engine) openUploads() (err error) {
 func (e *Engine) restoreUpload(key uploads.Key) error {
 	store := e.uploading.store
 	data, err := store.Read(key, uploads.RecordNumber)
-	record, derr := decodeUpload(id.ID(key), data)
+	record, gone, derr := decodeUpload(id.ID(key), data)
 	if err = errors.Join(err, derr); err != nil {
 		e.log.Error("an upload is damaged and was removed", "error", err)
 		return store.Remove(key)
 	}
 	u := newUpload(record)
+	u.mu.gone = gone
 	for _, part := range store.Parts(key) {
 		s := storing{bytes: int64(part.Size), now: part.At}
 		// What was accepted stays accepted.
@@ -236,7 +241,7 @@ func (e *Engine) CreateUpload(record api.UploadRecord) (api.UploadState, bool, e
 	}
 	u := newUpload(record)
 	_, err := e.uploading.store.Put(
-		u.key(), uploads.RecordNumber, record.CreatedAt, encodeUpload(&record))
+		u.key(), uploads.RecordNumber, record.CreatedAt, encodeUpload(&record, false))
 	if err != nil {
 		return api.UploadState{}, false, e.uploadFault(err)
 	}
@@ -379,11 +384,20 @@ func (e *Engine) DeleteUpload(agent, wanted id.ID) error {
 // removeUpload removes an upload, or only its parts while it has a note of contents: the next sweep
 // drops those first. Its lock is held.
 func (e *Engine) removeUpload(u *upload) error {
-	u.releaseParts()
 	if u.mu.noted {
+		if u.mu.gone {
+			return nil
+		}
+		_, err := e.uploading.store.Put(u.key(), uploads.RecordNumber, u.record.CreatedAt,
+			encodeUpload(&u.record, true))
+		if err != nil {
+			return e.uploadFault(err)
+		}
 		u.mu.gone = true
+		u.releaseParts()
 		return nil
 	}
+	u.releaseParts()
 	if err := e.uploading.store.Remove(u.key()); err != nil {
 		return e.uploadFault(err)
 	}

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -111,6 +112,95 @@ func TestUploadOfUnmadeProject(t *testing.T) {
 		}
 		if left := one.uploading.store.Bytes(); left != 0 || len(one.uploading.mu.of) != 0 {
 			t.Errorf("%d bytes are left", left)
+		}
+		checkAccounts(t, one)
+	}
+}
+
+// TestFailedImports imports an upload again and again, and each time no project is made. No content
+// is left, although the first notes were replaced BEFORE a sweep.
+func TestFailedImports(t *testing.T) {
+	e, _, owner := oneProject(t, nil)
+	record := beginUpload(t, e, owner, "text")
+	failed := fault.New(fault.QuotaExceeded, "Full.")
+	for n := range 3 {
+		running := beginImport(t, e, record)
+		store(t, running, strings.Repeat(fmt.Sprint("content ", n), 90))
+		running.End(failed)
+	}
+	e.sweepUploads()
+	for n := range 3 {
+		if e.holds(strings.Repeat(fmt.Sprint("content ", n), 90)) {
+			t.Errorf("the content of import %d is left", n)
+		}
+	}
+}
+
+// TestUploadOfPurgedContent imports a content that an operator has removed.
+func TestUploadOfPurgedContent(t *testing.T) {
+	e, project, owner := oneProject(t, nil)
+	leaked, before := strings.Repeat("leaked ", 90), strings.Repeat("before ", 90)
+	mustPut(t, e, project, owner, "f", leaked)
+	mustPut(t, e, project, owner, "g", before)
+	if err := e.PurgeContent(blobOf(leaked).Hash, "leaked"); err != nil {
+		t.Fatal(err)
+	}
+	running := beginImport(t, e, beginUpload(t, e, owner, "text"))
+	err := running.Store(blobOf(leaked).Hash, []byte(leaked))
+	if err == nil {
+		err = running.Commit()
+	}
+	if fault.CodeOf(err) != fault.ValidationFailed || e.holds(leaked) {
+		t.Errorf("%v, and it is there: %v", err, e.holds(leaked))
+	}
+	running.End(err)
+	// Another one is purged AFTER the import has stored it.
+	running = beginImport(t, e, beginUpload(t, e, owner, "text"))
+	store(t, running, before)
+	if err := e.PurgeContent(blobOf(before).Hash, "leaked"); err != nil {
+		t.Fatal(err)
+	}
+	running.End(fault.New(fault.QuotaExceeded, "Full."))
+	e.sweepUploads()
+	if e.holds(before) {
+		t.Error("a purged content is there")
+	}
+}
+
+// TestNoSweepAfterAFailure sweeps when it is not known whether the entry of a project took effect.
+func TestNoSweepAfterAFailure(t *testing.T) {
+	e, _, owner := oneProject(t, func(c *Config) { c.OnFailure = func(error) {} })
+	content := strings.Repeat("content ", 90)
+	running := beginImport(t, e, beginUpload(t, e, owner, "text"))
+	store(t, running, content)
+	running.End(fault.New(fault.StorageUnavailable, "Unknown."))
+	e.fail(errors.New("the disk is broken"))
+	e.sweepUploads()
+	if !e.holds(content) {
+		t.Error("the content was dropped")
+	}
+}
+
+// TestDeletedUploadStaysDeleted deletes an upload whose contents a sweep has to drop, and crashes.
+func TestDeletedUploadStaysDeleted(t *testing.T) {
+	var config Config
+	e, _, owner := oneProject(t, func(c *Config) { config = *c })
+	content := strings.Repeat("content ", 90)
+	record := beginUpload(t, e, owner, "text")
+	running := beginImport(t, e, record)
+	store(t, running, content)
+	running.End(fault.New(fault.QuotaExceeded, "Full."))
+	if err := e.DeleteUpload(owner, record.ID); err != nil {
+		t.Fatal(err)
+	}
+	config.Dir = crashCopy(t, config.Dir)
+	for _, one := range []*Engine{e, start(t, config)} {
+		if _, err := one.Upload(owner, record.ID); fault.CodeOf(err) != fault.UploadNotFound {
+			t.Errorf("it is there: %v", err)
+		}
+		one.sweepUploads()
+		if one.holds(content) || one.uploading.store.Bytes() != 0 {
+			t.Errorf("%d bytes are left", one.uploading.store.Bytes())
 		}
 		checkAccounts(t, one)
 	}

@@ -1,11 +1,11 @@
 package actors
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"sync/atomic"
+	"time"
 
 	"pws/api"
 	"pws/blobs"
@@ -95,17 +95,28 @@ func (i *uploadImport) Store(hash work.Hash, content []byte) error {
 }
 
 // Commit implements api.UploadImport. A note of the contents is durable BEFORE they are stored, so
-// that a start AFTER a crash finds those that no project names.
+// that a start AFTER a crash finds those that no project names. The contents of an earlier import
+// that failed stay in the note until a sweep has dropped them.
 func (i *uploadImport) Commit() error {
 	e, u := i.engine, i.upload
-	var hashes []byte
-	count := int64(0)
-	for hash := range i.batch.Hashes {
-		hashes = append(hashes, hash[:]...)
-		count++
-	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	noted := map[work.Hash]bool{}
+	if err := e.readNote(u, noted); err != nil {
+		return e.uploadFault(err)
+	}
+	count, state := int64(0), e.Identity()
+	for hash := range i.batch.Hashes {
+		if state.Purged(work.Hash(hash)) {
+			return errPurged(work.Hash(hash))
+		}
+		noted[work.Hash(hash)] = true
+		count++
+	}
+	hashes := make([]byte, 0, len(noted)*len(work.Hash{}))
+	for hash := range noted {
+		hashes = append(hashes, hash[:]...)
+	}
 	// The entry of the project counts the contents, so the parts do not count any more.
 	u.releaseParts()
 	size := i.batch.Bytes() + count*int64(len(blobs.Hash{}))
@@ -191,67 +202,122 @@ func (e *Engine) endUpload(u *upload) {
 // that were never made.
 func (e *Engine) sweepUploads() {
 	all, _ := e.allUploads(id.ID{})
+	err := e.dropNoted(all)
 	for _, u := range all {
-		if err := e.sweepUpload(u); err != nil {
-			e.log.Error("cannot remove what is left of an upload; the next sweep tries again",
-				"error", err)
+		u.mu.Lock()
+		if !u.mu.busy && (u.mu.gone || u.expired(e.Now())) {
+			err = errors.Join(err, e.removeUpload(u))
+		}
+		u.mu.Unlock()
+	}
+	if err != nil {
+		e.log.Error("cannot remove what is left of an upload; the next sweep tries again",
+			"error", err)
+	}
+}
+
+// uploadLoop sweeps uploads. Looking for the projects that name a content takes long where there
+// are many.
+func (e *Engine) uploadLoop() {
+	defer e.stopped.Done()
+	tick := time.NewTicker(e.config.SweepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-e.stop:
+			return
+		case <-tick.C:
+			e.sweepUploads()
 		}
 	}
 }
 
-func (e *Engine) sweepUpload(u *upload) error {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.mu.busy {
+// notedMax is the number of contents from which a sweep leaves further notes to the next one.
+const notedMax = 1 << 18
+
+// dropNoted drops the contents in the notes of uploads that no project names. They are busy
+// meanwhile.
+func (e *Engine) dropNoted(all []*upload) error {
+	only := map[work.Hash]bool{}
+	var noted []*upload
+	var errs []error
+	for _, u := range all {
+		u.mu.Lock()
+		if u.mu.noted && !u.mu.busy && len(only) < notedMax {
+			if err := e.readNote(u, only); err != nil {
+				errs = append(errs, err)
+			} else if u.mu.noted {
+				u.mu.busy = true
+				noted = append(noted, u)
+			}
+		}
+		u.mu.Unlock()
+	}
+	if len(noted) == 0 {
+		return errors.Join(errs...)
+	}
+	err := e.dropUnnamed(only)
+	errs = append(errs, err)
+	for _, u := range noted {
+		u.mu.Lock()
+		u.mu.busy = false
+		if err == nil {
+			errs = append(errs, e.removeNote(u))
+		}
+		u.mu.Unlock()
+	}
+	return errors.Join(errs...)
+}
+
+// readNote adds the contents in the note of an upload, if it has one. Its lock is held. A note that
+// is damaged names nothing: what it named stays on the disk.
+func (e *Engine) readNote(u *upload, into map[work.Hash]bool) error {
+	if !u.mu.noted {
 		return nil
 	}
-	if u.mu.noted {
-		if err := e.dropNoted(u); err != nil {
-			return err
-		}
+	note, err := e.uploading.store.Read(u.key(), uploads.NoteNumber)
+	switch {
+	case errors.Is(err, uploads.ErrNotFound):
+		u.mu.noted = false
+		return nil
+	case errors.Is(err, uploads.ErrCorrupt):
+		e.log.Error("the note of an upload is damaged and is removed; contents of projects that were "+
+			"never made may stay on the disk", "error", err)
+		return e.removeNote(u)
+	case err != nil:
+		return err
 	}
-	if u.mu.gone || u.expired(e.Now()) {
-		return e.removeUpload(u)
+	for ; len(note) >= len(work.Hash{}); note = note[len(work.Hash{}):] {
+		into[work.Hash(note)] = true
 	}
 	return nil
 }
 
-// dropNoted drops the contents in the note of an upload that no project names. Its lock is held,
-// and given back meanwhile.
-func (e *Engine) dropNoted(u *upload) error {
-	note, err := e.uploading.store.Read(u.key(), uploads.NoteNumber)
-	if errors.Is(err, uploads.ErrNotFound) {
-		u.mu.noted = false
-		return nil
-	}
-	if err != nil {
+// removeNote removes the note of an upload. Its lock is held.
+func (e *Engine) removeNote(u *upload) error {
+	if err := e.uploading.store.RemoveNote(u.key()); err != nil {
 		return err
 	}
-	u.mu.busy = true
-	u.mu.Unlock()
-	err = e.dropUnnamed(note)
-	u.mu.Lock()
-	u.mu.busy = false
-	if err == nil {
-		err = e.uploading.store.RemoveNote(u.key())
-	}
-	if err == nil {
-		u.mu.noted = false
-	}
-	return err
+	u.mu.noted = false
+	return nil
 }
 
-func (e *Engine) dropUnnamed(hashes []byte) error {
+// dropUnnamed drops those of some contents that no project names, and those that were purged. A
+// project may come to name a content by an entry whose outcome was unknown: nothing is dropped
+// unless everything that may take effect is known here.
+func (e *Engine) dropUnnamed(only map[work.Hash]bool) error {
 	e.erasing.Lock()
 	defer e.erasing.Unlock()
 	return e.blobs.Drop(func() (unnamed []blobs.Hash, err error) {
-		only := map[work.Hash]bool{}
-		for r := bytes.NewReader(hashes); r.Len() > 0; {
-			var hash work.Hash
-			if _, err := io.ReadFull(r, hash[:]); err != nil {
-				return nil, err
+		if err := e.requireWhole(); err != nil {
+			return nil, err
+		}
+		state := e.Identity()
+		for hash := range only {
+			if state.Purged(hash) {
+				unnamed = append(unnamed, blobs.Hash(hash))
+				delete(only, hash)
 			}
-			only[hash] = true
 		}
 		if err := e.keepNamed(nil, only); err != nil {
 			return nil, err
@@ -261,4 +327,17 @@ func (e *Engine) dropUnnamed(hashes []byte) error {
 		}
 		return unnamed, nil
 	})
+}
+
+// requireWhole checks that this server knows all entries that were appended to the journal until
+// now.
+func (e *Engine) requireWhole() error {
+	if failure := e.failure.Load(); failure != nil {
+		return *failure
+	}
+	mark, err := e.BeginRead()
+	if err != nil {
+		return err
+	}
+	return e.EndRead(mark)
 }
