@@ -246,19 +246,15 @@ func (e *Engine) eraseProjects(gone map[id.ID]bool) error {
 
 // requireSource refuses to copy the contents of a project that was deleted or removed since its
 // view was read: PROJECT_NOT_FOUND. Orders that are in flight when a project is removed end BEFORE
-// its contents are dropped.
+// its contents are dropped. Errors: those of summary.
 func (e *Engine) requireSource(command work.Command) error {
 	source, copies := work.SourceOf(command)
 	if !copies {
 		return nil
 	}
-	h, ok := e.handles.Load(source)
-	if !ok {
-		return nil
-	}
-	view := h.view.Load()
-	if view == nil || !view.project.Removed() && view.project.End() == nil {
-		return nil
+	p, err := e.summary(source)
+	if err != nil || p == nil || !p.Removed() && p.End() == nil {
+		return err
 	}
 	return fault.New(fault.ProjectNotFound, "There is no such project.")
 }

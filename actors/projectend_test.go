@@ -186,6 +186,16 @@ func TestForkOfDeletedProject(t *testing.T) {
 	if _, err := w.Do(order); fault.CodeOf(err) != fault.ProjectNotFound {
 		t.Errorf("a fork of a deleted project: %v", err)
 	}
+	saveAll(t, w.Engine)
+	w.sweep(math.MaxInt64)
+	if h, _ := w.handles.Load(w.doomed); !h.passive() {
+		t.Fatal("the deleted project is not passive")
+	}
+	order.Project = w.stamp(w.owner).ID(0)
+	order.Command.(*work.ForkProject).ID = order.Project
+	if _, err := w.Do(order); fault.CodeOf(err) != fault.ProjectNotFound {
+		t.Errorf("a fork of a deleted project that is passive: %v", err)
+	}
 	if err := restoreDeleted(w.Engine, w.doomed, w.owner); err != nil {
 		t.Fatal(err)
 	}

@@ -59,10 +59,10 @@ const (
 	intervalBusy  = 10 * time.Second
 	busyRate      = 32 << 20
 	// idlePart is the part of the headroom that garbage may take at least.
-	idlePart = 16
+	idlePart = 8
 	// burstPart is the part of the headroom that a burst may fill, such as a snapshot: all of it is
 	// for load that lasts from one look to the next.
-	burstPart = 2
+	burstPart = 4
 	// quietLooks is the number of looks without load AFTER which memory is given back, quietMost the
 	// one AFTER which no more is expected.
 	quietLooks, quietMost = 2, 5

@@ -14,9 +14,9 @@ func TestGarbageFollowsPointersAndLoad(t *testing.T) {
 		perSecond float64
 		want      int64
 	}{
-		{"idle", 10 * mib, 0, 16 * mib},
-		{"idle and large", 1000 * mib, 0, 16 * mib},
-		{"some load", 10 * mib, 6 * mib, 30 * mib},
+		{"idle", 10 * mib, 0, 32 * mib},
+		{"idle and large", 1000 * mib, 0, 32 * mib},
+		{"some load", 10 * mib, 8 * mib, 40 * mib},
 		{"more load", 10 * mib, 16 * mib, 80 * mib},
 		{"half load, few pointers", 10 * mib, 24 * mib, 180 * mib},
 		{"full load, few pointers", 10 * mib, 300 * mib, 256 * mib},
@@ -45,7 +45,7 @@ func TestCollectingAdapts(t *testing.T) {
 		c.look(now, heap)
 	}
 	step(1, 300*mib)
-	if len(set) != 1 || set[0] != 64 {
+	if len(set) != 1 || set[0] != 50 {
 		t.Fatalf("in a burst the percentages are %v", set)
 	}
 	step(1, 290*mib)
