@@ -126,6 +126,9 @@ type Operation struct {
 	Edited *Edited
 	// Folder means a DELETE or RENAME of every file below Path.
 	Folder bool
+	// Write means a CREATE or a MODIFY, by what is at Path AFTER the operations before, or none if
+	// the file is there as requested. Action is not set then.
+	Write bool
 }
 
 func (o *Operation) target() string {

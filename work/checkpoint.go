@@ -176,17 +176,14 @@ func (b *checkpointBuild) files() {
 			Field: "base_changeset_id", Problem: "is required with files",
 		}))
 	}
-	operations, places := c.operations(p)
-	if len(operations) == 0 {
-		return
+	operations := make([]Operation, len(c.Files))
+	for at := range c.Files {
+		operations[at] = c.Files[at].operation()
 	}
 	published, blobs, faults := validateOperations(p, operations, func(nth int) string {
-		return indexed("files", places[nth])
+		return indexed("files", nth)
 	})
-	if len(faults) > 0 {
-		for _, err := range faults {
-			b.addFault(placed(err, places))
-		}
+	if b.faults = append(b.faults, faults...); len(faults) > 0 || len(published.Ops) == 0 {
 		return
 	}
 	published.ID = p.nextChangesetID(b.stamp.ID(0))
@@ -197,45 +194,17 @@ func (b *checkpointBuild) files() {
 	b.decision.Result.Changeset = published.ID
 }
 
-// operations returns the operations that the files require, and for each the index of its file.
-func (c *CreateCheckpoint) operations(p *Project) (operations []Operation, places []int) {
-	for at := range c.Files {
-		if operation, differs := c.Files[at].on(p); differs {
-			operations, places = append(operations, operation), append(places, at)
-		}
-	}
-	return operations, places
-}
-
-// placed adds the index of the file to the error of an operation.
-func placed(err error, places []int) error {
-	refusal, ok := err.(*fault.Error)
-	if !ok {
-		return err
-	}
-	if nth, ok := refusal.Details["operation"].(int); ok {
-		refusal.With("operation", places[nth])
-	}
-	return refusal
-}
-
-// on returns the operation for a file, false if the file is already as requested.
-func (f *CheckpointFile) on(p *Project) (Operation, bool) {
-	if f.Operation != nil {
-		return *f.Operation, true
-	}
-	current, exists := p.File(f.Path)
+// operation returns the operation for a file.
+func (f *CheckpointFile) operation() Operation {
 	switch {
+	case f.Operation != nil:
+		return *f.Operation
 	case f.Content == nil:
-		return Operation{Action: Delete, Path: f.Path}, true
-	case !exists:
-		return Operation{
-			Action: Create, Path: f.Path, Content: f.Content, ContentType: f.ContentType,
-		}, true
+		return Operation{Action: Delete, Path: f.Path}
 	}
 	return Operation{
-		Action: Modify, Path: f.Path, Content: f.Content, ContentType: f.ContentType,
-	}, current.Blob != f.Content.Hash || current.ContentType != f.ContentType
+		Write: true, Path: f.Path, Content: f.Content, ContentType: f.ContentType,
+	}
 }
 
 func (b *checkpointBuild) state() {

@@ -10,9 +10,20 @@ import (
 	"pws/work/path"
 )
 
-// addSteps appends the steps of an operation: the operation itself, or one for each file of its
-// folder. Errors: those of folderOperations.
+// addSteps appends the steps of an operation: the operation itself, one for each file of its folder,
+// or none if it is to write what is there. Errors: those of folderOperations.
 func (o *overlay) addSteps(steps []step, wish *Operation, nth int) ([]step, error) {
+	if wish.Write {
+		next := *wish
+		current := o.get(wish.Path)
+		switch next.Action = Modify; {
+		case current == nil:
+			next.Action = Create
+		case current.blob == wish.Content.Hash && current.contentType == wish.ContentType:
+			return steps, nil
+		}
+		wish = &next
+	}
 	if !wish.Folder {
 		return append(steps, step{Operation: wish, nth: nth}), nil
 	}
