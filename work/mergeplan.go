@@ -213,6 +213,10 @@ type treeMerge struct {
 	// moved maps paths of the base to the paths that the project has renamed them to.
 	moved map[string]string
 	items []mergeItem
+	// settled are files of the workspace that the head has too, see settle.
+	settled []Overlaid
+	// agreed are the paths at which both sides were found to be the same.
+	agreed []string
 	// leaves are the paths of the head that the workspace deletes or renames.
 	leaves map[string]bool
 	// room is the remaining size for texts with markers, fresh the remaining size for merged
@@ -244,7 +248,7 @@ func (m *treeMerge) gather() {
 		switch {
 		case !one.exists():
 			if left {
-				m.add(mergeItem{from: one.Path})
+				m.addDeletion(one.Path)
 			}
 			continue
 		case one.From == one.Path:
@@ -258,10 +262,12 @@ func (m *treeMerge) gather() {
 				item.from = ""
 			}
 			if left {
-				m.add(mergeItem{from: one.Path})
+				m.addDeletion(one.Path)
 			}
 		}
-		m.add(item)
+		if !m.settle(&item) {
+			m.add(item)
+		}
 	}
 	m.place()
 }
@@ -270,6 +276,9 @@ func (m *treeMerge) gather() {
 // have the same target, those that the workspace moved keep the path they have there.
 func (m *treeMerge) place() {
 	taken := map[string]int{}
+	for at := range m.settled {
+		taken[m.settled[at].Path]++
+	}
 	for at := range m.items {
 		if item := &m.items[at]; item.ours != nil {
 			if item.from == item.path && item.at != "" {
@@ -290,15 +299,19 @@ func (m *treeMerge) place() {
 }
 
 func (m *treeMerge) add(item mergeItem) {
-	if item.from != "" {
-		item.at = item.from
-		if to, renamed := m.moved[item.from]; renamed {
-			item.at = to
-		} else if m.theirs(item.from) == nil {
-			item.at = ""
-		}
-	}
+	item.at = m.followed(item.from)
 	m.items = append(m.items, item)
+}
+
+// followed returns the path at the head of a file of the base, empty if the head does not have it.
+func (m *treeMerge) followed(from string) string {
+	if to, renamed := m.moved[from]; renamed {
+		return to
+	}
+	if from == "" || m.theirs(from) == nil {
+		return ""
+	}
+	return from
 }
 
 // theirs returns the file at a path of the head.
@@ -314,7 +327,7 @@ func (m *treeMerge) occupant(item *mergeItem) *fileState {
 }
 
 func (m *treeMerge) mergeAll() error {
-	var files []Overlaid
+	files := slices.Clone(m.settled)
 	for at := range m.items {
 		item := &m.items[at]
 		if item.ours == nil {
@@ -358,6 +371,7 @@ func (m *treeMerge) touch() {
 	for at := range m.plan.files {
 		touched = append(touched, m.plan.files[at].Path)
 	}
+	touched = append(touched, m.agreed...)
 	slices.Sort(touched)
 	m.plan.touched = slices.DeleteFunc(slices.Compact(touched), func(path string) bool {
 		return path == ""

@@ -189,3 +189,58 @@ func sameBlob(a, b work.Blob) bool {
 	return a.Hash == b.Hash && string(a.Content) == string(b.Content) &&
 		blob(string(a.Content)).Hash == a.Hash
 }
+
+// TestBothMadeTheSame writes into a workspace what the project became since, by contents, or by the
+// operations of the project. Nothing is in conflict, and nothing is left to publish.
+func TestBothMadeTheSame(t *testing.T) {
+	for round := range 10 * rounds {
+		seed := rand.Uint64()
+		r := newWorkspaces(t, seed, work.Standard)
+		r.others()
+		space := r.must(t, new(work.OpenWorkspace)).Result.Subject
+		was := r.tree()
+		base := r.project.Head()
+		for range 1 + r.draw(2) {
+			r.others()
+		}
+		is := r.tree()
+		give := func(command work.Command) {
+			if _, err := r.do(agent("ann"), command); err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+		}
+		for _, change := range r.project.Changes(base, r.project.Head()) {
+			if change.Action != work.Rename || round%2 == 0 {
+				continue
+			}
+			_, err := r.do(agent("ann"), &work.RenameWorkspaceFile{
+				Workspace: space, Path: change.From, NewPath: change.Path,
+			})
+			// One whose path is not free yet is written instead.
+			if err == nil {
+				was[change.Path] = was[change.From]
+				delete(was, change.From)
+			}
+		}
+		for path := range was {
+			if _, still := is[path]; !still {
+				give(&work.DeleteWorkspaceFile{Workspace: space, Path: path})
+			}
+		}
+		for path, content := range is {
+			if was[path] != content {
+				give(&work.WriteWorkspaceFile{
+					Workspace: space, Path: path, Blob: blob(content), ContentType: "text/plain",
+				})
+			}
+		}
+		one, _ := r.project.Workspace(space)
+		plan := r.plan(one)
+		give(&work.RefreshWorkspace{Workspace: space, Plan: plan})
+		one, _ = r.project.Workspace(space)
+		if got := r.view(one); !got.equal(is) || len(one.Files) > 0 || len(one.Conflicts) > 0 {
+			t.Fatalf("seed %d: %d files are left, and the conflicts are %+v\n%v\nwant\n%v",
+				seed, len(one.Files), one.Conflicts, got, is)
+		}
+	}
+}
