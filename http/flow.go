@@ -188,12 +188,16 @@ func (x *exchange) decode(found *route, in *input) (request any, err error) {
 	return nil, fault.Together(append(faults, op.Validate(&x.call, request)...)...)
 }
 
-// call runs an operation, and waits for a reply that is not ready. Errors: those of the
-// operation, and RATE_LIMITED if too many requests wait.
+// call runs an operation, and waits for a reply that is not ready. The session may have ended while
+// the body came, which its sender decides, and while the request waited for its turn. Errors: those
+// of the operation, SESSION_INVALID, and RATE_LIMITED if too many requests wait.
 func (s *Server) call(
 	x *exchange, found *route, in *input, request any,
 ) (api.Reply, error) {
 	if found.operation.Method != fasthttp.MethodGet {
+		if err := s.lives(&x.call); err != nil {
+			return api.Reply{}, err
+		}
 		x.call.Idempotency = x.idempotencyKey(found, in)
 	}
 	reply, err := x.variant(found).Run(&x.call, request)

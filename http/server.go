@@ -193,9 +193,11 @@ type Server struct {
 	lines lines
 	fast  *fasthttp.Server
 	conns conns
-	// now is the service's clock. resolve finds the session of a credential and enters it in a call.
+	// now is the service's clock. resolve finds the session of a credential and enters it in a call,
+	// and lives checks that this session has not ended since.
 	now     func() int64
 	resolve func(call *api.Call, credential []byte) (session id.ID, err error)
+	lives   func(call *api.Call) error
 
 	// untrustedSeen says that warnUntrusted has logged.
 	untrustedSeen atomic.Bool
@@ -223,6 +225,13 @@ func New(service *api.Service, cfg Config, log *slog.Logger) (*Server, error) {
 		call.Session, call.Agent = session, session.AgentID
 		return session.ID, nil
 	}
+	s.lives = func(call *api.Call) error {
+		if call.Session == nil {
+			return nil
+		}
+		_, err := service.Engine.Identity().Authenticate(call.Session.Hash, call.Now)
+		return err
+	}
 	return s, nil
 }
 
@@ -241,6 +250,7 @@ func newServer(
 	s := &Server{
 		cfg: cfg, log: log, service: service, raw: cfg.Raw, limiter: limiter,
 		origins: newOrigins(cfg.Origins), stopping: make(chan struct{}),
+		lives: func(*api.Call) error { return nil },
 	}
 	s.refusals = newBuckets(refusalsFree, refusalsSeconds, cfg.LimitKeys)
 	s.memory.bounds = memoryBounds(cfg.BodyMemory, int64(cfg.BodyMax))
