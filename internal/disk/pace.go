@@ -12,6 +12,9 @@ type pacedFile struct {
 	osFile
 	// begun is the offset of the piece that is being written, and end that of the next byte.
 	begun, end int64
+	// failed is the error of a piece. The kernel reports it only once, so that a sync of the file
+	// would succeed AFTER it although the piece is not on the disk.
+	failed error
 	// flush brings a part of the file to the disk, and pause lets others use it.
 	flush func(f osFile, offset, bytes int64) error
 	pause func(time.Duration)
@@ -21,8 +24,12 @@ func newPacedFile(f osFile) *pacedFile {
 	return &pacedFile{osFile: f, flush: flushRange, pause: time.Sleep}
 }
 
-// Write implements io.Writer. Nothing is durable BEFORE Sync.
+// Write implements io.Writer. Nothing is durable BEFORE Sync. AFTER a piece has failed, all further
+// writes and syncs fail.
 func (f *pacedFile) Write(data []byte) (written int, err error) {
+	if f.failed != nil {
+		return 0, f.failed
+	}
 	for {
 		part := data[written:min(len(data), written+int(f.begun+pieceBytes-f.end))]
 		n, err := f.osFile.Write(part)
@@ -33,8 +40,8 @@ func (f *pacedFile) Write(data []byte) (written int, err error) {
 		}
 		if f.end-f.begun == pieceBytes {
 			started := time.Now()
-			if err := f.flush(f.osFile, f.begun, pieceBytes); err != nil {
-				return written, err
+			if f.failed = f.flush(f.osFile, f.begun, pieceBytes); f.failed != nil {
+				return written, f.failed
 			}
 			f.begun = f.end
 			f.pause(time.Since(started))
@@ -43,4 +50,12 @@ func (f *pacedFile) Write(data []byte) (written int, err error) {
 			return written, nil
 		}
 	}
+}
+
+// Sync makes what was written durable.
+func (f *pacedFile) Sync() error {
+	if f.failed != nil {
+		return f.failed
+	}
+	return f.osFile.Sync()
 }

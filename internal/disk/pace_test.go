@@ -73,6 +73,15 @@ func TestFailuresOfPiecesAreReported(t *testing.T) {
 	if n, err := f.Write(make([]byte, 3*pieceBytes)); n != 2*pieceBytes || !errors.Is(err, broken) {
 		t.Errorf("%d, %v", n, err)
 	}
+	// The kernel reports the failure only once, and what was written may not be on the disk.
+	if n, err := f.Write([]byte("more")); n != 0 || !errors.Is(err, broken) {
+		t.Errorf("a write after that: %d, %v", n, err)
+	}
+	for range 2 {
+		if err := f.Sync(); !errors.Is(err, broken) {
+			t.Errorf("a sync after that: %v", err)
+		}
+	}
 	if err := f.Close(); err != nil {
 		t.Error(err)
 	}
