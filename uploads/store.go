@@ -115,7 +115,12 @@ func (s *Store) load() error {
 			s.mu.bytes += part.fileBytes()
 		}
 	}
-	return disk.RemoveNames(s.o.disk, s.o.Dir, leftovers)
+	if err := disk.RemoveNames(s.o.disk, s.o.Dir, leftovers); err != nil {
+		return err
+	}
+	// A process that was killed may have left names that are not durable. Parts that are listed may
+	// be named by the log.
+	return s.o.disk.SyncDir(s.o.Dir)
 }
 
 func readHead(d disk.Disk, name string, number uint32) (Part, error) {

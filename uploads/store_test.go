@@ -299,6 +299,33 @@ func TestCrashAtEveryStep(t *testing.T) {
 	}
 }
 
+// TestWhatAStartListsIsDurable kills the process at every step. What the next start lists survives
+// a power loss right AFTER it.
+func TestWhatAStartListsIsDurable(t *testing.T) {
+	steps := story()
+	for at := 1; ; at++ {
+		d := disktest.New()
+		d.CrashAt = at
+		if s, err := Open(Options{Dir: "d", disk: d}); err == nil {
+			for done := 0; done < len(steps) && steps[done].do(s) == nil; {
+				done++
+			}
+			s.Close()
+		}
+		if d.Ops < at {
+			return
+		}
+		killed := d.AfterKill()
+		listed := contents(t, openOn(t, killed, 0))
+		for kind := range disktest.CrashKinds {
+			got := contents(t, openOn(t, killed.AfterCrash(kind), 0))
+			if !within(got, listed, listed) {
+				t.Fatalf("kill at %d, kind %d: %v, and %v was listed", at, kind, got, listed)
+			}
+		}
+	}
+}
+
 // retry goes on with a store in which an operation of the disk has failed.
 func retry(t *testing.T, s *Store, d *disktest.Disk, steps []step) {
 	t.Helper()
