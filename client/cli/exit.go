@@ -123,8 +123,8 @@ func failureExit(failure *client.Failure) int {
 	return ExitFailed
 }
 
-// Report prints an error of a command: one line, and one with the next step if there is one. With
-// asJSON it prints the error of the interface, or the line as one.
+// Report prints an error of a command: one line, its details, and one line with the next step if
+// there is one. With asJSON it prints the error of the interface, or the line as one.
 func Report(err error, asJSON bool, env *Env) {
 	var failure *client.Failure
 	if asJSON {
@@ -135,6 +135,11 @@ func Report(err error, asJSON bool, env *Env) {
 		return
 	}
 	fmt.Fprintf(env.Err, "pws: %s\n", Clean(err.Error()))
+	if errors.As(err, &failure) {
+		for _, detail := range detailLines(failure) {
+			fmt.Fprintln(env.Err, detail)
+		}
+	}
 	if try := nextStep(err, env); try != "" {
 		fmt.Fprintf(env.Err, "try: %s\n", Clean(try))
 	}

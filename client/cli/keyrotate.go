@@ -83,8 +83,8 @@ func (r *rotation) run(ctx context.Context) error {
 	case err != nil:
 		return err
 	case older:
-		return r.end(ctx, found, active, r.profile.KeyID, "Finished the rotation that was interrupted: "+
-			"profile %s has the key %s; %s is revoked.\n")
+		return r.end(ctx, found, active, r.profile.KeyID, "Finished the rotation that was "+
+			"interrupted: profile %s has the key %s; %s is revoked.\n")
 	case !active:
 		if err := os.Remove(path); err != nil {
 			return err
