@@ -231,7 +231,8 @@ func TestEveryOperationFailsOnce(t *testing.T) {
 }
 
 // TestAddDuringAFailedBatch adds the contents of a batch while its manifest is written, which fails
-// at one of its operations. What was added is durable once it is packed, whatever became of the batch.
+// at one of its operations. What was added is durable once it is packed, whatever became of the
+// batch.
 func TestAddDuringAFailedBatch(t *testing.T) {
 	content := []byte("a license that many have")
 	for at := 1; ; at++ {

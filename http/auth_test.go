@@ -9,7 +9,7 @@ import (
 	"pws/internal/fault"
 )
 
-// TestSessionEndsBeforeTheBody ends a session AFTER its request was let in and BEFORE its body came.
+// TestSessionEndsBeforeTheBody ends a session AFTER its request was let in, BEFORE its body came.
 func TestSessionEndsBeforeTheBody(t *testing.T) {
 	f := start(t, Config{}, nil)
 	var ended atomic.Bool

@@ -10,8 +10,8 @@ import (
 	"pws/work/path"
 )
 
-// addSteps appends the steps of an operation: the operation itself, one for each file of its folder,
-// or none if it is to write what is there. Errors: those of folderOperations.
+// addSteps appends the steps of an operation: the operation itself, one for each file of its
+// folder, or none if it is to write what is there. Errors: those of folderOperations.
 func (o *overlay) addSteps(steps []step, wish *Operation, nth int) ([]step, error) {
 	if wish.Write {
 		next := *wish
