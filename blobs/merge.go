@@ -99,7 +99,7 @@ func (s *Store) Merge(live func(Hash) bool) (MergeStats, error) {
 	if err != nil || len(inputs) == 0 {
 		return MergeStats{}, err
 	}
-	return s.mergePacks(inputs, keep, (*merge).neededAgain)
+	return s.mergePacks(inputs, keep, (*merge).neededAgain, s.yield)
 }
 
 func (s *Store) setMerging(on bool) {
@@ -178,14 +178,20 @@ type merge struct {
 	raw     []byte
 	// blobs is the number of blobs in all inputs.
 	blobs uint64
+	// yield is called between small steps.
+	yield func()
 }
 
+// atOnce is the yield of Drop and Purge. Somebody waits for them, and Options.Yield may be in use
+// by Pack at the same time.
+func atOnce() {}
+
 // mergePacks writes packs into a new one. keepOld, if given, is asked BEFORE a pack goes whether it
-// has to stay.
+// has to stay. yield is called between small steps.
 func (s *Store) mergePacks(
-	inputs []*pack, keep func(*Hash) bool, keepOld func(*merge, *pack) bool,
+	inputs []*pack, keep func(*Hash) bool, keepOld func(*merge, *pack) bool, yield func(),
 ) (MergeStats, error) {
-	m := &merge{s: s, dropped: map[*pack][]uint64{}}
+	m := &merge{s: s, dropped: map[*pack][]uint64{}, yield: yield}
 	defer func() {
 		if m.b != nil {
 			m.b.abort()
@@ -232,7 +238,7 @@ func (m *merge) copyPack(p *pack, keep func(*Hash) bool) error {
 	nth := 0
 	var e entry
 	err := p.eachPage(func(_ int64, _ []byte, g page) error {
-		m.s.yield()
+		m.yield()
 		for i := range g.n {
 			if e = g.entry(i); !keep(&e.hash) {
 				gone[nth/64] |= 1 << (nth % 64)
@@ -249,7 +255,7 @@ func (m *merge) copyPack(p *pack, keep func(*Hash) bool) error {
 	m.dropped[p] = gone
 	mark := func(nth int, e *entry) { e.dead = gone[nth/64]&(1<<(nth%64)) != 0 }
 	var own error // a fault of the new pack, not of p
-	err = p.walk(mark, m.s.yield, func(whole []byte, entries []entry) error {
+	err = p.walk(mark, m.yield, func(whole []byte, entries []entry) error {
 		if !slices.ContainsFunc(entries, func(e entry) bool { return !e.dead }) {
 			return nil
 		}
@@ -270,7 +276,7 @@ func (m *merge) start() error {
 	}
 	b, err := m.s.newBuilder()
 	if err == nil {
-		m.b, b.yield = b, m.s.yield
+		m.b, b.yield = b, m.yield
 		b.entries = make([]entry, 0, m.blobs)
 	}
 	return err

@@ -39,7 +39,7 @@ func (s *Store) Purge(hashes []Hash) error {
 		if !has {
 			continue
 		}
-		if _, err := s.mergePacks([]*pack{p}, keep, nil); err != nil {
+		if _, err := s.mergePacks([]*pack{p}, keep, nil, atOnce); err != nil {
 			return err
 		}
 	}
@@ -100,7 +100,8 @@ func (s *Store) dropFrom(p *pack, hashes []Hash, keep func(h *Hash) bool) error 
 		if err != nil || !droppable {
 			return err
 		}
-		if _, err := s.mergePacks([]*pack{p}, keep, (*merge).neededAgain); err != nil {
+		_, err = s.mergePacks([]*pack{p}, keep, (*merge).neededAgain, atOnce)
+		if err != nil {
 			return err
 		}
 		if !slices.Contains(s.list.Load().packs, p) {

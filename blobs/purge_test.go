@@ -76,3 +76,37 @@ func TestDropKeepsWhatIsNeededAgain(t *testing.T) {
 		t.Error("two is still there")
 	}
 }
+
+// TestDropAndPurgeMakeNoPauses drops and purges in a store whose Pack and Merge make pauses: they run
+// beside these, and somebody waits for them.
+func TestDropAndPurgeMakeNoPauses(t *testing.T) {
+	yields := 0
+	s := mustOpen(t, Options{Dir: t.TempDir(), Yield: func() { yields++ }})
+	content := func(n int) []byte { return fmt.Appendf(nil, "content %d", n) }
+	for n := range 6 {
+		s.Add(uint64(n+1), Sum(content(n)), content(n))
+	}
+	mustPack(t, s, 6)
+	if yields == 0 {
+		t.Error("no pause while packing")
+	}
+	yields = 0
+	if err := s.Drop(func() ([]Hash, error) { return []Hash{Sum(content(0))}, nil }); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Purge([]Hash{Sum(content(1))}); err != nil {
+		t.Fatal(err)
+	}
+	if yields > 0 {
+		t.Errorf("%d pauses", yields)
+	}
+	if stats := s.Stats(); stats.PackedBlobs != 4 {
+		t.Errorf("%+v", stats)
+	}
+	if _, err := s.Merge(func(h Hash) bool { return h == Sum(content(2)) }); err != nil {
+		t.Fatal(err)
+	}
+	if yields == 0 {
+		t.Error("no pause while merging")
+	}
+}

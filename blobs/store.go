@@ -22,8 +22,8 @@ type Options struct {
 	CacheBytes int64
 	// Room, if set, is called BEFORE each write with its size; its error fails the write.
 	Room func(bytes int64) error
-	// Yield, if set, is called between the small steps of Pack and Merge, by one goroutine: it may
-	// wait, so that others have the processor.
+	// Yield, if set, is called between the small steps of Pack and Merge, by the goroutine that
+	// called them: it may wait, so that others have the processor. Drop and Purge do not call it.
 	Yield func()
 
 	disk disk.Disk
