@@ -173,13 +173,27 @@ func TestNoRetryBeyondItsTime(t *testing.T) {
 }
 
 func TestRefusedConnectionIsRepeatedForAnyWrite(t *testing.T) {
-	server, _ := script(t, answer(200, fine))
-	server.Close()
-	client, waits := unwaiting(t, server.URL, nil)
+	client, waits := clocked(t, nil, dead(t))
 	_, err := client.Do(t.Context(), &Request{Method: "PATCH", Path: "/"})
 	var lost *UnreachableError
-	if !errors.As(err, &lost) || len(*waits) != attemptsMax-1 {
-		t.Errorf("error %v after %d pauses", err, len(*waits))
+	var total time.Duration
+	for _, wait := range *waits {
+		total += wait
+	}
+	if !errors.As(err, &lost) || total > RetryUsually || total < RetryUsually-2*longestPause {
+		t.Errorf("error %v after %s", err, total)
+	}
+}
+
+// TestServerComesBack has a server that asks to come again after it could not be reached for longer
+// than requests are repeated that it answers.
+func TestServerComesBack(t *testing.T) {
+	answers := slices.Repeat([]http.HandlerFunc{cut}, attemptsMax)
+	server, count := script(t, append(answers, refused(503, "X"), answer(200, fine))...)
+	client, _ := clocked(t, nil, server.URL)
+	_, err := client.Do(t.Context(), &Request{Method: "GET", Path: "/"})
+	if err != nil || count.Load() != attemptsMax+2 {
+		t.Errorf("error %v after %d attempts", err, count.Load())
 	}
 }
 

@@ -29,7 +29,7 @@ type Client struct {
 	// RetryFor is how long a request is repeated; zero means that it is sent once, with several
 	// addresses once to each.
 	RetryFor time.Duration
-	// Attempts is how often a request is sent to one address at most within that time.
+	// Attempts is how often a request is answered by one address at most within that time.
 	Attempts int
 
 	http      *http.Client

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// The retries of a request at one address: the usual number of attempts, and the pause after the
-// first one, which doubles up to a longest one. A random part of up to the same length is added.
+// The retries of a request at one address: the usual number of attempts that are answered, and the
+// pause after the first one, which doubles up to a longest one. A random part of up to the same
+// length is added. Without an answer only the time ends them.
 const (
 	attemptsMax  = 5
 	firstPause   = 200 * time.Millisecond
@@ -31,8 +32,9 @@ type course struct {
 	begun   time.Time
 	// at is the index of the present address.
 	at int
-	// attempts were made where the server asked to come again, or there is no other.
-	attempts int
+	// attempts were made where the server asked to come again, or there is no other; answered are
+	// those of them that got an answer.
+	attempts, answered int
 	// tried are the addresses of this round that did not take the request, asked the longest pause
 	// that one of them wants, rounds the rounds before.
 	tried, rounds int
@@ -152,12 +154,16 @@ func (w *course) next(err error) (time.Duration, bool) {
 		return wait, wait == 0 || w.within(wait, min(c.RetryFor, roundsFor))
 	}
 	w.attempts++
+	var lost *UnreachableError
+	if !errors.As(err, &lost) {
+		w.answered++
+	}
 	wait := longestPause
 	if w.attempts < attemptsMax {
 		wait = firstPause << (w.attempts - 1)
 	}
 	wait = max(wait+mathrand.N(wait), askedPause(err))
-	return wait, w.attempts < c.Attempts && w.within(wait, c.RetryFor)
+	return wait, w.answered < c.Attempts && w.within(wait, c.RetryFor)
 }
 
 // within reports whether a pause ends in that time of the request.
