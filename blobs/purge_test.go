@@ -77,8 +77,8 @@ func TestDropKeepsWhatIsNeededAgain(t *testing.T) {
 	}
 }
 
-// TestDropAndPurgeMakeNoPauses drops and purges in a store whose Pack and Merge make pauses: they run
-// beside these, and somebody waits for them.
+// TestDropAndPurgeMakeNoPauses drops and purges in a store whose Pack and Merge make pauses. Drop
+// and Purge run beside a Pack, and somebody waits for them.
 func TestDropAndPurgeMakeNoPauses(t *testing.T) {
 	yields := 0
 	s := mustOpen(t, Options{Dir: t.TempDir(), Yield: func() { yields++ }})
