@@ -149,7 +149,8 @@ var discussionOperations = []*Operation{
 		Name: "discussion.read", Method: "GET", Path: discussionPath,
 		Tool:    "discussion.read",
 		ToolDoc: "Returns a discussion with its comments, oldest first.",
-		Auth:    Optional, Category: CategoryRead, Statuses: []int{200}, Params: discussionParam,
+		Auth:    Optional, Category: CategoryRead, Expensive: true,
+		Statuses: []int{200}, Params: discussionParam,
 		Query: pageParams(commentsPage),
 		Errors: []fault.Code{
 			fault.DiscussionNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,

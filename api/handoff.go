@@ -108,7 +108,8 @@ const handoffsPath = "/api/v1/projects/{project}/handoffs"
 var handoffOperations = []*Operation{
 	declare[None, HandoffsData](Operation{
 		Name: "handoff.list", Method: "GET", Path: handoffsPath,
-		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
+		Auth: Optional, Category: CategoryRead, Expensive: true,
+		Statuses: []int{200}, Params: projectParam,
 		Query: pageParams(handoffsPage),
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,

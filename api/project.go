@@ -258,8 +258,7 @@ type UpdateProject struct {
 	LicenseSPDX *string `json:"license_spdx"`
 	// Topics, in lower case.
 	Topics *[]string `json:"topics" check:"items=0..20" each:"chars=1..40,pattern=^[a-z0-9-]+$"`
-	// An ARCHIVED project does not accept changes until it is ACTIVE again, except to a narrower
-	// visibility or to REFERENCE_ONLY.
+	// An ARCHIVED project does not accept changes until it is ACTIVE again.
 	Status string `json:"status" check:"enum=ACTIVE|ARCHIVED"`
 }
 
@@ -319,7 +318,8 @@ var projectOperations = []*Operation{
 		Conditional: true, Tag: "projects", Summary: "Update a project",
 		Doc: "Updates the fields that are sent. Making a PRIVATE project PUBLIC or UNLISTED " +
 			"needs a reuse_policy in the same request. Only the owner may do this. A project that " +
-			"an operator has hidden stays PRIVATE.",
+			"an operator has hidden stays PRIVATE. An ARCHIVED one can only become less visible, " +
+			"REFERENCE_ONLY or ACTIVE.",
 	}, updateProject), (*UpdateProject).validate),
 }
 
