@@ -3,6 +3,9 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/BurntSushi/toml"
 )
@@ -37,6 +41,22 @@ func (p Profile) Reach() string {
 	}
 	return p.Server
 }
+
+// keyMark begins the names of KeyProfile, which no profile in config.toml may have.
+const keyMark = "+"
+
+// KeyProfile is the profile of a key whose agent is not known. It is not saved, but its session is.
+func KeyProfile(key ed25519.PrivateKey, server string) Profile {
+	const ofHash = 16
+	hash := sha256.Sum256([]byte(PublicText(key)))
+	return Profile{Name: keyMark + hex.EncodeToString(hash[:ofHash]), Server: server}
+}
+
+// OfKey reports whether it is a KeyProfile.
+func (p Profile) OfKey() bool { return strings.HasPrefix(p.Name, keyMark) }
+
+// ErrUnknownKey reports a key of no agent.
+var ErrUnknownKey = errors.New("no agent of the server has this key")
 
 // Profiles is the content of config.toml.
 type Profiles struct {

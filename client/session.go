@@ -184,11 +184,21 @@ func (s *Session) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	known := KnownKey{AgentID: s.profile.AgentID, KeyID: s.profile.KeyID}
+	known, as := KnownKey{AgentID: s.profile.AgentID, KeyID: s.profile.KeyID}, "as profile "
+	if as += s.profile.Name; s.profile.OfKey() {
+		as = "with the given key"
+		var begun *Registration
+		if begun, known, err = s.signIn.Register(ctx, key, s.program); begun != nil {
+			err = ErrUnknownKey
+		}
+	}
 	opened := s.now()
-	done, err := s.signIn.SignIn(ctx, key, known, s.program)
+	var done SignedIn
+	if err == nil {
+		done, err = s.signIn.SignIn(ctx, key, known, s.program)
+	}
 	if err != nil {
-		return fmt.Errorf("signing in as profile %s: %w", s.profile.Name, err)
+		return fmt.Errorf("signing in %s: %w", as, err)
 	}
 	s.mu.saved, s.mu.own = savedSession(s.profile.Server, done, opened), false
 	return nil
@@ -229,7 +239,7 @@ func (f Folders) readSession(p Profile) (saved SavedSession, err error) {
 	if err := json.Unmarshal(text, &saved); err != nil {
 		return SavedSession{}, err
 	}
-	if !SameService(saved.Server, p.Server) || saved.KeyID != p.KeyID {
+	if !SameService(saved.Server, p.Server) || saved.KeyID != p.KeyID && !p.OfKey() {
 		return SavedSession{}, errors.New("the session is of another server or key")
 	}
 	return saved, nil

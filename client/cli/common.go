@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"crypto/ed25519"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -79,8 +77,18 @@ func orDefault(server string) string {
 	return server
 }
 
-// findProfile opens the session of a profile, if there is one for the server.
+// findProfile opens the session of a key that the environment gives, else that of a profile, if
+// there is one for the server.
 func (c *Common) findProfile(env *Env, server string, found *account) error {
+	given, set, err := c.givenKey(env, server)
+	if err != nil {
+		return err
+	}
+	if set {
+		found.session, found.signedIn = given.session(env), true
+		found.Client = found.session.Client()
+		return nil
+	}
 	profiles, err := env.Folders.Profiles()
 	if err != nil {
 		return err
@@ -98,7 +106,7 @@ func (c *Common) findProfile(env *Env, server string, found *account) error {
 	if c.chosen(env) {
 		profile.Via = server
 	}
-	found.session = client.NewSession(env.Folders, profile, env.Program, env.key(profile))
+	found.session = client.NewSession(env.Folders, profile, env.Program, env.Folders.Key(profile))
 	found.Client = found.session.Client()
 	return nil
 }
@@ -189,30 +197,4 @@ func cleanAddress(server string) (string, error) {
 	}
 	base.Host = strings.ToLower(base.Host)
 	return strings.TrimRight(base.String(), "/"), nil
-}
-
-// key returns a function that reads the key of a profile: that of the environment, or its file.
-func (e *Env) key(profile client.Profile) func() (ed25519.PrivateKey, error) {
-	return func() (ed25519.PrivateKey, error) {
-		if key, set, err := e.givenKey(); set || err != nil {
-			return key, err
-		}
-		return client.ReadKey(e.Folders.KeyPath(profile))
-	}
-}
-
-// givenKey is the key that the environment has, or names a file of.
-func (e *Env) givenKey() (key ed25519.PrivateKey, set bool, err error) {
-	if text, set := e.variable(varKey); set {
-		key, err = client.ParseKey([]byte(text))
-		if err != nil {
-			err = fmt.Errorf("%s: %w", varKey, err)
-		}
-		return key, true, err
-	}
-	if path, set := e.variable(varKeyFile); set {
-		key, err = client.ReadKey(path)
-		return key, true, err
-	}
-	return nil, false, nil
 }

@@ -155,7 +155,7 @@ func (c *DoctorCommand) checkServer(ctx context.Context, d *doctor, bound Bindin
 	}
 	defer caller.close()
 	caller.RetryFor = 0
-	if caller.session != nil {
+	if caller.profile.Name != "" {
 		d.checkKey(caller.profile)
 	}
 	if !d.checkReachable(ctx, caller.Server) {
@@ -186,7 +186,7 @@ func (c *DoctorCommand) checkServer(ctx context.Context, d *doctor, bound Bindin
 
 // checkKey looks at the key of the profile, which is needed when its session ends.
 func (d *doctor) checkKey(profile client.Profile) {
-	if _, err := d.env.key(profile)(); err != nil {
+	if _, err := d.env.Folders.Key(profile)(); err != nil {
 		d.fault("key", err)
 		return
 	}

@@ -90,7 +90,8 @@ func ExitCode(err error) int {
 		return ExitConflict
 	case errors.Is(err, context.Canceled):
 		return ExitInterrupted
-	case errors.Is(err, client.ErrNoProfile), errors.As(err, &open):
+	case errors.Is(err, client.ErrNoProfile), errors.Is(err, client.ErrUnknownKey),
+		errors.As(err, &open):
 		return ExitSignIn
 	case errors.As(err, &unreachable):
 		return ExitUnreachable
@@ -193,6 +194,8 @@ func nextStep(err error, env *Env) string {
 		return "chmod 600 " + open.Path
 	case errors.Is(err, client.ErrNoProfile):
 		return "pws login, or pws profile list"
+	case errors.Is(err, client.ErrUnknownKey):
+		return "pws login, which registers an agent with the key"
 	case errors.As(err, &failure):
 		if step := steps[failure.Code]; step != "" {
 			return step

@@ -57,7 +57,7 @@ func (c *KeyExportCommand) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	key, err := env.key(profile)()
+	key, err := env.Folders.Key(profile)()
 	if err != nil {
 		return err
 	}

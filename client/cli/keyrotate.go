@@ -28,7 +28,12 @@ func (c *KeyRotateCommand) Run(ctx context.Context, env *Env) error {
 	}
 	named.close()
 	profile := named.profile
+	given, set, err := env.readGiven()
 	switch {
+	case err != nil:
+		return err
+	case set:
+		return usagef("%s gives the key, not a profile: unset it", given.variable)
 	case profile.Name == "":
 		return &advisedError{errNotSignedIn, "pws login"}
 	case !env.Folders.OwnsKey(profile):

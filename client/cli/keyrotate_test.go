@@ -44,6 +44,8 @@ func newKeyServer(t *testing.T) *keyServer {
 	mux.HandleFunc("POST "+keysPath+"/start", s.start)
 	mux.HandleFunc("POST "+keysPath+"/complete", s.complete)
 	mux.HandleFunc("DELETE "+keysPath+"/{key}", s.revoke)
+	mux.HandleFunc("POST /api/v1/agents/register/start", s.register)
+	mux.HandleFunc("GET /api/v1/agents/me", s.me)
 	mux.HandleFunc("POST /api/v1/auth/challenge", s.challenge)
 	mux.HandleFunc("POST /api/v1/auth/session", s.open)
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -98,6 +100,13 @@ func (s *keyServer) caller(w http.ResponseWriter, r *http.Request) *servedKey {
 	return key
 }
 
+// me answers with a handle that is that of the key.
+func (s *keyServer) me(w http.ResponseWriter, r *http.Request) {
+	if caller := s.caller(w, r); caller != nil {
+		give(w, map[string]any{"agent": map[string]any{"id": "agt_1", "handle": caller.id}})
+	}
+}
+
 func (s *keyServer) list(w http.ResponseWriter, r *http.Request) {
 	if s.caller(w, r) == nil {
 		return
@@ -114,9 +123,13 @@ func (s *keyServer) list(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *keyServer) start(w http.ResponseWriter, r *http.Request) {
-	if s.caller(w, r) == nil {
-		return
+	if s.caller(w, r) != nil {
+		s.register(w, r)
 	}
+}
+
+// register begins the registration of a key, or its addition.
+func (s *keyServer) register(w http.ResponseWriter, r *http.Request) {
 	public := bodyOf(r)["public_key"]
 	if key := s.key(func(k *servedKey) bool { return k.public == public }); key != nil {
 		refuse(w, http.StatusConflict, "KEY_ALREADY_REGISTERED",
@@ -184,16 +197,24 @@ func (s *keyServer) open(w http.ResponseWriter, r *http.Request) {
 // keyPlace is a home with a profile of the agent.
 type keyPlace struct {
 	*keyServer
-	env *Env
-	out *bytes.Buffer
+	env       *Env
+	out       *bytes.Buffer
+	variables map[string]string
+}
+
+func (p *keyPlace) lookup(name string) (string, bool) {
+	value, set := p.variables[name]
+	return value, set
 }
 
 func newKeyPlace(t *testing.T) *keyPlace {
 	t.Helper()
 	home := t.TempDir()
-	p := &keyPlace{keyServer: newKeyServer(t), out: new(bytes.Buffer)}
+	p := &keyPlace{
+		keyServer: newKeyServer(t), out: new(bytes.Buffer), variables: map[string]string{},
+	}
 	p.env = &Env{
-		Lookup: func(string) (string, bool) { return "", false },
+		Lookup: p.lookup,
 		Folders: client.Folders{
 			Config: filepath.Join(home, "c"), State: filepath.Join(home, "s"),
 		},

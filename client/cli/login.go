@@ -34,6 +34,7 @@ type LoginCommand struct {
 
 // login is what a login prints.
 type login struct {
+	// Profile is empty for a key of the environment.
 	Profile string `json:"profile"`
 	Server  string `json:"server"`
 	AgentID string `json:"agent_id"`
@@ -73,8 +74,12 @@ func (c *LoginCommand) Run(ctx context.Context, env *Env) error {
 		if done.Registered {
 			how = "Registered and signed in"
 		}
-		_, err := fmt.Fprintf(out, "%s at %s as @%s (profile %s).\n",
-			how, done.Server, done.Handle, done.Profile)
+		profile := "profile " + done.Profile
+		if done.Profile == "" {
+			profile = "no profile: the environment has the key"
+		}
+		_, err := fmt.Fprintf(out, "%s at %s as @%s (%s).\n",
+			how, done.Server, done.Handle, profile)
 		if err != nil || done.WebURL == "" {
 			return err
 		}
@@ -82,7 +87,8 @@ func (c *LoginCommand) Run(ctx context.Context, env *Env) error {
 	})
 }
 
-// target is the profile to sign in: the existing one of that name, or a new one.
+// target is the profile to sign in: that of a key of the environment, the existing one of that
+// name, or a new one.
 func (c *LoginCommand) target(env *Env) (client.Profile, error) {
 	var none client.Profile
 	all, err := env.Folders.Profiles()
@@ -93,6 +99,13 @@ func (c *LoginCommand) target(env *Env) (client.Profile, error) {
 	server, err := named.server(env)
 	if err != nil {
 		return none, err
+	}
+	named.Profile = c.Profile
+	if given, set, err := named.givenKey(env, server); set || err != nil {
+		if c.KeyFile != "" && err == nil {
+			err = usagef("--key and %s give two keys: leave one out", given.variable)
+		}
+		return given.profile, err
 	}
 	name := env.first(c.Profile, varProfile)
 	if name == "" {
@@ -169,6 +182,10 @@ func (c *LoginCommand) signIn(
 	done.Profile, done.Server, done.Handle = profile.Name, profile.Server, profile.Handle
 	done.AgentID, done.KeyID = profile.AgentID, profile.KeyID
 	err = env.Folders.SaveSession(profile, session, opened)
+	if profile.OfKey() {
+		done.Profile = ""
+		return done, err
+	}
 	if err != nil {
 		return done, err
 	}
@@ -184,8 +201,8 @@ func (c *LoginCommand) signIn(
 // keyFor is the key to sign in with. A new one is saved BEFORE the server learns of it, so that an
 // interrupted login can be repeated.
 func (e *Env) keyFor(profile client.Profile) (ed25519.PrivateKey, error) {
-	if key, set, err := e.givenKey(); set || err != nil {
-		return key, err
+	if given, set, err := e.readGiven(); set || err != nil {
+		return given.private, err
 	}
 	path := e.Folders.KeyPath(profile)
 	key, err := client.ReadKey(path)
@@ -219,10 +236,10 @@ func (c *LoginCommand) register(
 	ctx context.Context, env *Env, begun *client.Registration, profile client.Profile,
 ) (client.SignedIn, error) {
 	if c.Handle != "" || env.interactive() && !c.Yes {
-		return c.registerAsked(ctx, env, begun, handleFor(profile.Name))
+		return c.registerAsked(ctx, env, begun, handleFor(profile))
 	}
 	const suffixes = 5
-	handle := handleFor(profile.Name)
+	handle := handleFor(profile)
 	done, err := begun.Complete(ctx, handle)
 	for range suffixes {
 		if !client.IsCode(err, "HANDLE_TAKEN", "INVALID_HANDLE") {
@@ -261,10 +278,11 @@ func (c *LoginCommand) registerAsked(
 // notHandle are the characters that no handle has.
 var notHandle = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
 
-// handleFor proposes a handle: the name of a profile, or for the default one that of the user.
-func handleFor(profile string) string {
-	name := profile
-	if profile == "default" {
+// handleFor proposes a handle: the name of a profile, or that of the user for the default one and
+// for a key without one.
+func handleFor(profile client.Profile) string {
+	name := profile.Name
+	if name == "default" || profile.OfKey() {
 		if who, err := user.Current(); err == nil {
 			name = filepath.Base(strings.ReplaceAll(who.Username, `\`, "/"))
 		}
@@ -286,6 +304,11 @@ type LogoutCommand struct {
 
 // Run ends the session, and removes the profile with its key if that is asked for.
 func (c *LogoutCommand) Run(ctx context.Context, env *Env) error {
+	if _, set, err := env.readGiven(); err != nil {
+		return err
+	} else if set {
+		return c.signOutGiven(ctx, env)
+	}
 	profile, err := env.profile(c.Profile)
 	if err != nil {
 		return err
@@ -306,6 +329,27 @@ func (c *LogoutCommand) Run(ctx context.Context, env *Env) error {
 		}
 	}
 	_, err = fmt.Fprintf(env.Out, "Signed out @%s at %s.\n", profile.Handle, profile.Server)
+	return err
+}
+
+// signOutGiven ends the session of the key that the environment gives.
+func (c *LogoutCommand) signOutGiven(ctx context.Context, env *Env) error {
+	named := &Common{Profile: c.Profile}
+	server, err := named.server(env)
+	if err != nil {
+		return err
+	}
+	given, _, err := named.givenKey(env, server)
+	switch {
+	case err != nil:
+		return err
+	case c.ForgetKey:
+		return usagef("%s gives the key, not a profile: unset it", given.variable)
+	}
+	if err := env.Folders.EndSession(ctx, given.profile); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(env.Out, "Signed out at %s.\n", given.profile.Server)
 	return err
 }
 

@@ -162,6 +162,8 @@ func (l *lateAccount) current() (*account, error) {
 		found.RetryFor, found.Attempts = retryTools, attemptsTools
 		if found.session != nil {
 			found.session.NoRetry()
+		}
+		if found.profile.Name != "" {
 			l.common.Profile = found.profile.Name
 		}
 	}
