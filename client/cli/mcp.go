@@ -42,10 +42,13 @@ func (c *MCPCommand) Run(ctx context.Context, env *Env) error {
 	if err != nil {
 		return err
 	}
-	project := line(env.first(c.Project, varProject))
+	project, err := c.project(ctx, env, log)
+	if err != nil {
+		return errors.Join(err, closeLog())
+	}
 	if bound, err := env.binding(); err != nil {
 		log.Warn("the directory's project is not known", slog.String("error", err.Error()))
-	} else if project == "" && projectID.MatchString(bound.Project) {
+	} else if env.first(c.Project, varProject) == "" && projectID.MatchString(bound.Project) {
 		// The file may come from others, and hosts take instructions for true.
 		project = bound.Project
 	}
@@ -61,6 +64,45 @@ func (c *MCPCommand) Run(ctx context.Context, env *Env) error {
 	}).Serve(ctx, env.In, env.Out)
 	log.Debug("ended")
 	return errors.Join(err, closeLog())
+}
+
+// project is the ID of the project that a flag or the environment names, empty for none. Hosts take
+// instructions for true, so a name never gets there. A server that gives no answer now does not
+// keep the bridge from starting.
+func (c *MCPCommand) project(ctx context.Context, env *Env, log *slog.Logger) (string, error) {
+	named := env.first(c.Project, varProject)
+	if named == "" || projectID.MatchString(named) {
+		return named, nil
+	}
+	id, err := c.resolve(ctx, env, named)
+	code := ExitCode(err)
+	if errors.Is(err, context.DeadlineExceeded) {
+		code = ExitUnreachable
+	}
+	switch code {
+	case ExitUnreachable, ExitRateLimited, ExitSignIn:
+		log.Warn("the project is not known", slog.String("project", named),
+			slog.String("error", err.Error()))
+		return "", nil
+	}
+	return id, err
+}
+
+// resolvePatience is how long a host waits for the name of a project at most.
+const resolvePatience = 3 * time.Second
+
+func (c *MCPCommand) resolve(ctx context.Context, env *Env, named string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, resolvePatience)
+	defer cancel()
+	caller, err := (&Common{Profile: c.Profile, Server: c.Server, NoRetry: true}).account(env)
+	if err != nil {
+		return "", err
+	}
+	defer caller.close()
+	if caller.session != nil {
+		caller.session.NoRetry()
+	}
+	return caller.resolveProject(ctx, named)
 }
 
 // firstAddress lets the answers of an endpoint name one address of its service.
