@@ -91,7 +91,8 @@ func TestLinesThatAreNoRequests(t *testing.T) {
 		for line, want := range map[string]string{
 			`{"jsonrpc":"2.0","id":1`: `"id":null,"error":{"code":-32700`,
 			`nonsense`:                `"id":null,"error":{"code":-32700`,
-			`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`: `"id":null,"error":{"code":-32600`,
+			"{\"jsonrpc\":\"2.0\",\"id\":\"\xff\",\"method\":\"ping\"}": `"id":null,"error":{"code":-32700`,
+			`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`:                `"id":null,"error":{"code":-32600`,
 			`"ping"`: `"id":null,"error":{"code":-32600`,
 			`{"jsonrpc":"1.0","id":1,"method":"ping"}`:               `"id":null,"error":{"code":-32600`,
 			`{"jsonrpc":"2.0","id":null,"method":"ping"}`:            `"id":null,"error":{"code":-32600`,

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -71,7 +72,8 @@ var lenient = json.JoinOptions(
 func parse(line []byte) *message {
 	m := &message{line: line}
 	value := jsontext.Value(line)
-	if !value.IsValid(lenient) {
+	// A text of JSON is UTF-8. An id that is not would be answered as it is.
+	if !utf8.Valid(line) || !value.IsValid(lenient) {
 		return m
 	}
 	m.kind = notRequest
