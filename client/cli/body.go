@@ -5,6 +5,8 @@ import (
 	"os"
 	"reflect"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // members makes a body of names and values; empty values are left out.
@@ -25,6 +27,22 @@ func (e *Env) contentOf(file string) (string, error) {
 		file = "-"
 	}
 	return e.textOf("@" + file)
+}
+
+// jsonOf is a body of JSON in a local file, or in standard input for -.
+func (e *Env) jsonOf(file string) (jsontext.Value, error) {
+	text, err := e.textOf("@" + file)
+	if err != nil {
+		return nil, err
+	}
+	body := jsontext.Value(text)
+	if !body.IsValid() {
+		if file == "-" {
+			file = "the input"
+		}
+		return nil, usagef("%s is no JSON", file)
+	}
+	return body, nil
 }
 
 // textOf is a text that a flag gives: as it is, of a file with @FILE, or of standard input with @-.

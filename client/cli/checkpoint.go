@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"pws/client"
 )
 
@@ -57,11 +55,11 @@ func (c *CheckpointCommand) request(
 ) (*client.Request, error) {
 	path := projectPath(project, "checkpoint")
 	if c.Input != "" {
-		text, err := env.textOf("@" + c.Input)
+		body, err := env.jsonOf(c.Input)
 		if err != nil {
 			return nil, err
 		}
-		return write(http.MethodPost, path, jsontext.Value(text))
+		return write(http.MethodPost, path, body)
 	}
 	if c.Message == "" {
 		return nil, usagef("say what was done: -m TEXT")

@@ -81,11 +81,10 @@ func (c *StateEditCommand) Run(ctx context.Context, env *Env) error {
 		if len(patch) > 0 {
 			return usagef("the patch is either --input or flags")
 		}
-		text, err := env.textOf("@" + c.Input)
-		if err != nil {
+		var err error
+		if input, err = env.jsonOf(c.Input); err != nil {
 			return err
 		}
-		input = jsontext.Value(text)
 	} else if len(patch) == 0 {
 		return usagef("name what to change, such as --focus TEXT")
 	}
