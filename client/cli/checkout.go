@@ -41,12 +41,13 @@ func (c *CheckoutCommand) Run(ctx context.Context, env *Env) error {
 	if err != nil {
 		return err
 	}
+	// A project that cannot be read leaves no directory behind.
+	name, err := caller.projectName(ctx, project)
+	if err != nil {
+		return err
+	}
 	dir := c.Dir
 	if dir == "" {
-		name, err := caller.projectName(ctx, project)
-		if err != nil {
-			return err
-		}
 		dir = env.path(folderFor(name, project))
 	}
 	bound, err := readBinding(dir)
