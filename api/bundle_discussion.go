@@ -51,9 +51,11 @@ func (e *export) comments() {
 func (i *importer) readDiscussion(from *Discussion, field string) (work.Discussion, source) {
 	input := CreateDiscussion{Title: from.Title, Body: from.Body, Subject: from.Subject}
 	checkForm(i, field, &input)
+	// A bundle without the status has an open discussion.
+	status, _ := work.ParseDiscussionStatus(from.Status)
 	return work.Discussion{
 		ID: i.id(id.Discussion, from.ID, field+".id"), Title: from.Title, Body: from.Body,
-		Subject: i.matter(from.Subject, field+".subject.id"),
+		Subject: i.matter(from.Subject, field+".subject.id"), Status: status,
 	}, source{from.Origin, from.ID, from.Author, from.CreatedAt}
 }
 

@@ -141,6 +141,7 @@ var hostile = []struct {
 	{"discussions", []any{map[string]any{}}, "discussions[0].title: is required"},
 	{"discussions.0.body", "", "discussions[0].body"},
 	{"discussions.0.id", "dsc_1", "discussions[0].id"},
+	{"discussions.0.status", "SHUT", "discussions[0].status: must be one of"},
 	{"discussions.0.subject", map[string]any{"type": "CLAIM", "id": "x"}, "discussions[0].subject"},
 	{
 		"discussions.0.subject", map[string]any{"type": "FILE", "id": "../x"},

@@ -3,12 +3,16 @@ package work
 import "pws/internal/id"
 
 // importDiscussions keeps the discussions. A discussion whose subject was not imported becomes one
-// about the project. The file of a subject may have been deleted since.
+// about the project. The file of a subject may have been deleted since. The importer counts as the
+// agent that closed or locked it, because the agent of the bundle may not exist here.
 func (b *bundleImport) importDiscussions() {
 	b.event.Discussions, b.event.Imported.Discussions = importRecords(
 		b, id.Discussion, "discussions", DiscussionsMax, b.Discussions,
 		func(made *Discussion, fresh id.ID, field string) bool {
 			made.ID, made.Author, made.CreatedAt = fresh, b.stamp.Agent, b.stamp.Now
+			if made.Status != DiscussionOpen {
+				made.ChangedBy, made.ChangedAt = b.stamp.Agent, b.stamp.Now
+			}
 			about := &made.Subject
 			if kind := about.Type.Prefix(); kind != "" {
 				about.ID = b.subject(kind, about.ID, field+".subject.id")

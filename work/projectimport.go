@@ -340,7 +340,7 @@ func (e *ProjectImported) retime(from, to int64) {
 		move(&one.CreatedAt)
 	}
 	for _, one := range e.Discussions {
-		move(&one.CreatedAt)
+		move(&one.CreatedAt, &one.ChangedAt)
 	}
 	for _, one := range e.Comments {
 		move(&one.CreatedAt)

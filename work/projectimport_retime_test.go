@@ -21,7 +21,7 @@ func TestRetimeMovesAllTimes(t *testing.T) {
 	})
 	// Times from before the import, or that no imported record has.
 	before := []string{
-		".Imported", ".Origin", ".Claim", ".Deleted", ".ChangedAt", ".Files",
+		".Imported", ".Origin", ".Claim", ".Deleted", ".Files",
 	}
 	kept = slices.DeleteFunc(kept, func(path string) bool {
 		return slices.ContainsFunc(before, func(part string) bool {
