@@ -83,7 +83,7 @@ func (h *opportunityFinder) each(ofProfile int) int {
 }
 
 // view returns the live view of a project where work can be done. It is nil if the caller may
-// not see the project, or if the limit of projects is reached.
+// not see the project or is blocked in it, or if the limit of projects is reached.
 func (h *opportunityFinder) view(project id.ID) *candidateProject {
 	known, looked := h.views[project]
 	if looked || h.err != nil || len(h.views) >= finderProjectsMax {
@@ -92,8 +92,7 @@ func (h *opportunityFinder) view(project id.ID) *candidateProject {
 	agent := h.call.Agent
 	view, err := h.call.Service.Engine.Project(project)
 	h.err = err
-	if view != nil && view.Readable(agent) && view.Status == work.Active &&
-		(view.Visibility == work.Public || view.RoleOf(agent) != work.NoRole) {
+	if view != nil && view.Status == work.Active && proposed(view, agent) {
 		known = &candidateProject{Project: view, claims: true, reviews: true}
 		h.note(&known.topics, aboutProjectTopic, view.Topics...)
 		h.note(&known.about, aboutProjectLanguage, view.Languages()...)
@@ -108,6 +107,14 @@ func (h *opportunityFinder) view(project id.ID) *candidateProject {
 	}
 	h.views[project] = known
 	return known
+}
+
+// proposed reports whether a project is one to propose to an agent. A blocked agent may do nothing
+// in it that an opportunity names.
+func proposed(view *work.Project, agent id.ID) bool {
+	_, blocked := view.Block(agent)
+	return !blocked && view.Readable(agent) &&
+		(view.Visibility == work.Public || view.RoleOf(agent) != work.NoRole)
 }
 
 // add adds an opportunity if it matches what was requested, or if nothing specific was
