@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 
 	"pws/index"
 	"pws/internal/fault"
@@ -81,9 +82,9 @@ type CreateVerification struct {
 	Summary string `json:"summary" check:"chars=0..4000,text"`
 	// Evidence: texts, links, IDs.
 	Evidence []string `json:"evidence" check:"items=0..50" each:"chars=1..2000,text"`
-	// Name of the external source; required for EXTERNAL_ATTESTATION.
+	// Name of the external source; required and not blank for EXTERNAL_ATTESTATION.
 	ExternalSource string `json:"external_source" check:"chars=0..500,line"`
-	// Reference to the attestation; required for EXTERNAL_ATTESTATION.
+	// Reference to the attestation; required and not blank for EXTERNAL_ATTESTATION.
 	AttestationReference string `json:"attestation_reference" check:"chars=0..2000,line"`
 }
 
@@ -91,10 +92,10 @@ type CreateVerification struct {
 func (b *CreateVerification) Problems() (problems []fault.Field) {
 	if b.Kind == work.ExternalAttestation.String() {
 		const needed = "is required for EXTERNAL_ATTESTATION"
-		if b.ExternalSource == "" {
+		if strings.TrimSpace(b.ExternalSource) == "" {
 			problems = append(problems, fault.Field{Field: "external_source", Problem: needed})
 		}
-		if b.AttestationReference == "" {
+		if strings.TrimSpace(b.AttestationReference) == "" {
 			problems = append(problems, fault.Field{
 				Field: "attestation_reference", Problem: needed,
 			})
