@@ -194,9 +194,19 @@ var adviceByCode = map[fault.Code][]advice{
 			"Take the turn for another one: <turn.take>."),
 		forTools(adviceTurns),
 	),
-	fault.ApprovalPending: always(
-		"Wait for the decision: <contribution.read> and <inbox.read> show it.",
-		"Wait for the decision: <inbox.read> shows it."),
+	fault.ApprovalPending: {
+		{
+			text: "Change the files as the review asks, with <workspace.file.write>, and submit again " +
+				"with <workspace.submit>. <contribution.read> has the review.",
+			when: (*situation).changesRequested,
+		},
+		{
+			text: "Change the files as the review asks, and submit again.",
+			when: (*situation).changesRequested,
+		},
+		{text: "Wait for the decision: <contribution.read> and <inbox.read> show it."},
+		{text: "Wait for the decision: <inbox.read> shows it."},
+	},
 	fault.RevisionSuperseded: always("Read the current revision with <contribution.read> and judge " +
 		"that."),
 	fault.ContributionClosed: always("It is decided; <contribution.read> says how.", "It is decided."),

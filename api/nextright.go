@@ -98,6 +98,13 @@ func (s *situation) authors() bool {
 	return s.contribution != nil && s.contribution.Author == s.call.Agent
 }
 
+// changesRequested reports whether a review asks for changes in the contribution that the refusal
+// is about.
+func (s *situation) changesRequested() bool {
+	s.look()
+	return s.contribution != nil && s.contribution.Status == work.ChangesRequestedStatus
+}
+
 func (s *situation) undecided() bool {
 	s.look()
 	if s.contribution == nil || !s.active() {

@@ -240,13 +240,22 @@ func requireSubmittable(p *Project, workspace id.ID, stamp Stamp) (*Workspace, e
 		if c.Status == ConflictStatus {
 			return nil, errConflicts(c.Conflicts)
 		}
-		return nil, fault.New(fault.ApprovalPending, "It was submitted and is waiting for a decision.").
-			With("contribution_id", c.ID.Format(id.Contribution))
+		return nil, errUnchanged(c)
 	}
 	if len(p.netOperations(p.tree(w), w.Files)) == 0 {
 		return nil, errNothingToSubmit(w)
 	}
 	return w, nil
+}
+
+// errUnchanged is the error for a workspace that is as the current revision of its contribution.
+func errUnchanged(c *Contribution) error {
+	message := "It was submitted and is waiting for a decision."
+	if c.Status == ChangesRequestedStatus {
+		message = "A review asks for changes, and the workspace has none since it was submitted."
+	}
+	return fault.New(fault.ApprovalPending, message).
+		With("contribution_id", c.ID.Format(id.Contribution))
 }
 
 // requireRevisionQuota checks the limits for another revision: QUOTA_EXCEEDED.
