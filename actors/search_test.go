@@ -2,6 +2,8 @@ package actors
 
 import (
 	"crypto/sha256"
+	"math"
+	"sync/atomic"
 	"testing"
 
 	"pws/api"
@@ -153,6 +155,38 @@ func TestCorrectionsShowNoProject(t *testing.T) {
 		if found.Corrected == nil || found.Corrected.To != "marsupial" || len(found.Results) != 1 ||
 			found.Results[0].EntityType != "AGENT" {
 			t.Errorf("%+v %+v", found.Corrected, found.Results)
+		}
+	}
+}
+
+// TestRenewalWhileIndexingWaitsForRoom has the index made again while indexing waits for space, as
+// a purge does. The old index leaves the disk all the same.
+func TestRenewalWhileIndexingWaitsForRoom(t *testing.T) {
+	var free atomic.Int64
+	free.Store(math.MaxInt64)
+	config := quiet(t.TempDir())
+	config.NoSearch, config.ReserveBytes, config.free = false, 1<<20, free.Load
+	e := start(t, config)
+	owner := register(t, e, "owner")
+	project := createProject(t, e, owner, work.Public)
+	mustPut(t, e, project, owner, "old.txt", "wombat")
+	awaitIndexed(t, e)
+	free.Store(config.ReserveBytes + searchMargin - 1)
+	mustPut(t, e, project, owner, "new.txt", "numbat")
+	waitFor(t, e.search.paused.Load)
+	for range 2 {
+		renewed := make(chan error, 1)
+		go func() { renewed <- e.search.renew() }()
+		waitFor(t, func() bool { return len(renewed) > 0 })
+		if err := <-renewed; err != nil {
+			t.Fatal(err)
+		}
+	}
+	free.Store(math.MaxInt64)
+	awaitIndexed(t, e)
+	for _, word := range []string{"wombat", "numbat"} {
+		if found := searchFor(t, e, word); len(found.Results) != 1 {
+			t.Errorf("%q has %d results", word, len(found.Results))
 		}
 	}
 }

@@ -57,7 +57,11 @@ func (s *searching) run() {
 		full := s.runOnce()
 		if s.renewal.Load() != nil && !s.stops() {
 			s.anew = true
-		} else if !full || !s.awaitRoom(searchMargin) {
+		} else if !full {
+			return
+		} else if err := s.awaitRoom(searchMargin); errors.Is(err, errSearchRenewed) {
+			s.anew = true
+		} else if err != nil {
 			return
 		}
 		s.again()
@@ -117,30 +121,34 @@ func (s *searching) again() {
 // searchRoomEvery is how often indexing that waits for space looks whether there is any.
 const searchRoomEvery = time.Second
 
-// awaitRoom waits until so many bytes can be written without touching the reserve. It reports false
-// when the engine stops.
-func (s *searching) awaitRoom(bytes int64) bool {
+// awaitRoom waits until so many bytes can be written without touching the reserve. It returns
+// errSearchStopped when the engine stops. When the index is to be made again it returns
+// errSearchRenewed, because what waits for that may be what makes room.
+func (s *searching) awaitRoom(bytes int64) error {
 	if s.engine.roomy(bytes) {
 		s.paused.Store(false)
-		return true
+		return nil
 	}
 	if !s.paused.Swap(true) {
 		s.engine.log.Warn("search indexing waits for disk space; searches still work")
 	}
 	tick := time.NewTicker(searchRoomEvery)
 	defer tick.Stop()
-	for {
+	for s.renewal.Load() == nil {
 		select {
 		case <-s.engine.stop:
-			return false
+			return errSearchStopped
+		case <-s.hurry:
+			// A renewal that is wanted is stored BEFORE this comes.
 		case <-tick.C:
 			if s.engine.roomy(bytes) {
 				s.paused.Store(false)
 				s.engine.log.Info("search indexing resumed")
-				return true
+				return nil
 			}
 		}
 	}
+	return errSearchRenewed
 }
 
 // needs is what the next batch may take: itself, and a merge of all there is.
@@ -402,8 +410,10 @@ func (f *searchFill) writeBatch(position uint64, durable func()) error {
 	if f.engine.config.indexing != nil {
 		f.engine.config.indexing()
 	}
-	if f.engine.config.ReserveBytes >= 0 && !f.awaitRoom(f.needs()) {
-		return errSearchStopped
+	if f.engine.config.ReserveBytes >= 0 {
+		if err := f.awaitRoom(f.needs()); err != nil {
+			return err
+		}
 	}
 	batch := f.batch
 	f.batch = search.NewBatch()
