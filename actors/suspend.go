@@ -95,12 +95,25 @@ func (e *Engine) freeAgent(agent id.ID) error {
 		}
 	}
 	for project := range projects {
-		order := api.Order{Project: project, Agent: agent, Command: new(work.ReleaseAll)}
-		if _, err := e.Do(order); err != nil {
+		if err := e.releaseAll(project, agent); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// releaseAll frees what an agent holds in a project. One order releases a bounded number of claims.
+func (e *Engine) releaseAll(project, agent id.ID) error {
+	for {
+		order := api.Order{Project: project, Agent: agent, Command: new(work.ReleaseAll)}
+		done, err := e.Do(order)
+		if err != nil {
+			return err
+		}
+		if done.Project == nil || !done.Project.HasLiveClaims(agent, e.Now()) {
+			return nil
+		}
+	}
 }
 
 // releases reports whether a command is sent on behalf of a suspended agent.

@@ -104,3 +104,34 @@ func TestStartFreesSuspendedAgents(t *testing.T) {
 		freed.Seen(false)
 	}
 }
+
+// A suspended agent that holds more claims than one order releases loses all of them.
+func TestSuspensionReleasesManyClaims(t *testing.T) {
+	e, project, owner := oneProject(t, nil)
+	const claimers = 64
+	tasks := createTasks(t, e, project, owner, work.OrderEventsMax+10)
+	var claiming sync.WaitGroup
+	for n := range claimers {
+		claiming.Go(func() {
+			for at := n; at < len(tasks); at += claimers {
+				order := api.Order{
+					Project: project, Agent: owner, Command: &work.ClaimTask{Task: tasks[at]},
+				}
+				if _, err := e.Do(order); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	claiming.Wait()
+	if held := heldBy(t, e, project, owner); held != len(tasks) {
+		t.Fatalf("%d of %d tasks are claimed", held, len(tasks))
+	}
+	if _, err := e.SuspendAgent(owner.Format(id.Agent), "spam"); err != nil {
+		t.Fatal(err)
+	}
+	if held := heldBy(t, e, project, owner); held != 0 {
+		t.Errorf("a suspended agent holds %d claims", held)
+	}
+}

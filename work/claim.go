@@ -364,9 +364,34 @@ func Decide(command Command, p *Project, stamp Stamp) (Decision, error) {
 	decision.putAway()
 	decision.Events = opened(p, decision.Events, stamp)
 	if len(expired) > 0 {
-		decision.Events = append(expired, decision.Events...)
+		decision.Events = slices.Concat(recorded(expired, decision.Events), decision.Events)
 	}
 	return decision, nil
+}
+
+// recorded returns the expiries that are recorded with other events: the oldest, at most
+// OrderEventsMax, and those of the tasks that the other events claim or change, which follow on
+// them. The rest is recorded with later commands, and reads as expired until then.
+func recorded(expired, with []Event) []Event {
+	if len(expired) <= OrderEventsMax {
+		return expired
+	}
+	needed := map[id.ID]bool{}
+	for _, event := range with {
+		switch event := event.(type) {
+		case *TaskClaimed:
+			needed[event.Task] = true
+		case *TaskUpdated:
+			needed[event.Task] = true
+		}
+	}
+	some := slices.Clone(expired[:OrderEventsMax])
+	for _, event := range expired[OrderEventsMax:] {
+		if one, ok := event.(*TaskClaimExpired); ok && needed[one.Task] {
+			some = append(some, event)
+		}
+	}
+	return some
 }
 
 // expireClaims returns the project without expired claims, and the events that record their expiry.

@@ -2,8 +2,12 @@ package work
 
 import "pws/internal/id"
 
-// ReleaseAll releases all claims of its caller and ends its turn. An operator sends it on behalf of
-// an agent that was suspended. Workspaces and their files stay.
+// OrderEventsMax bounds the ends of claims that one order records. The feed numbers the activities
+// of an entry in 16 bits, with room for ActivitiesMax of each event.
+const OrderEventsMax = 4096
+
+// ReleaseAll releases the claims of its caller, at most OrderEventsMax of them, and ends its turn.
+// An operator sends it on behalf of an agent that was suspended. Workspaces and their files stay.
 type ReleaseAll struct{}
 
 // Authorize accepts every agent, also one that may no longer read the project.
@@ -21,7 +25,7 @@ func (c *ReleaseAll) Decide(p *Project, stamp Stamp) (Decision, error) {
 		if t.heldBy(stamp.Agent) {
 			events = append(events, &TaskReleased{Task: t.ID, Token: t.Token})
 		}
-		return true
+		return len(events) < OrderEventsMax
 	})
 	if turn, held := p.Turn(stamp.Now); held && turn.Agent == stamp.Agent {
 		events = append(events, &TurnRenewed{ExpiresAt: stamp.Now})
@@ -31,3 +35,12 @@ func (c *ReleaseAll) Decide(p *Project, stamp Stamp) (Decision, error) {
 
 // HasClaims reports whether an agent holds claims in the project. They may have expired.
 func (p *Project) HasClaims(agent id.ID) bool { return p.holdsClaim(agent) }
+
+// HasLiveClaims reports whether an agent holds claims in the project that are live at a time.
+func (p *Project) HasLiveClaims(agent id.ID, now int64) (has bool) {
+	p.ClaimedTasks(now, func(t *Task) bool {
+		has = t.heldBy(agent)
+		return !has
+	})
+	return has
+}
