@@ -18,7 +18,7 @@ type Import struct {
 	ProjectID *string `json:"project_id" check:"id=prj_"`
 	// The artifact; null if the caller may not read it now, or if the bundle does not say.
 	ArtifactID *string `json:"artifact_id" check:"id=art_"`
-	// The artifact's name.
+	// The artifact's name; it stays where the artifact may not be read.
 	ArtifactName string `json:"artifact_name"`
 	// The project that offers it; null in the same cases.
 	SourceProjectID *string `json:"source_project_id" check:"id=prj_"`
