@@ -165,6 +165,7 @@ type Engine struct {
 		handles []*handle
 	}
 	snapshotFault atomic.Pointer[error]
+	summaries     summaries
 	failure       atomic.Pointer[error]
 	saver         saver
 	erasing       eraser

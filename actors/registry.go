@@ -286,7 +286,6 @@ func (e *Engine) summary(project id.ID) (*work.Project, error) {
 	if !ok {
 		return nil, nil
 	}
-	key := datadir.ProjectKey(project)
 	for {
 		if view := h.view.Load(); view != nil {
 			return view.project, nil
@@ -294,10 +293,7 @@ func (e *Engine) summary(project id.ID) (*work.Project, error) {
 		if !h.passive() {
 			return e.Project(project)
 		}
-		head, position, ok, err := e.snapshot.Read(key)
-		if err == nil && !ok {
-			err = errSectionMissing
-		}
+		saved, position, err := e.summaries.read(e.snapshot, project)
 		if err != nil {
 			return nil, err
 		}
@@ -306,20 +302,15 @@ func (e *Engine) summary(project id.ID) (*work.Project, error) {
 		if h.view.Load() != nil {
 			continue
 		}
-		if saved, _ := e.snapshot.SectionPosition(key); saved == position {
-			return e.restoreSummary(project, head)
+		if now, _ := e.snapshot.SectionPosition(datadir.ProjectKey(project)); now != position {
+			continue
 		}
+		// One that an earlier version saved without all that a list shows is loaded.
+		if saved.Outdated() {
+			return e.Project(project)
+		}
+		return saved, nil
 	}
-}
-
-// restoreSummary reads a saved record. One that an earlier version saved without all that a list
-// shows is read as a whole.
-func (e *Engine) restoreSummary(project id.ID, head []byte) (*work.Project, error) {
-	saved, err := work.RestoreSummary(head)
-	if err == nil && saved.Outdated() {
-		return e.Project(project)
-	}
-	return saved, err
 }
 
 // passive reports whether the snapshot holds all of a project and memory nothing. A project that is

@@ -51,9 +51,11 @@ const (
 	LeaseSeconds             = 1800
 	RenewAfterSeconds        = 600
 	WorkSessionActiveSeconds = 300
-	// WorkSessionsMax is the number of ended work sessions that are kept. WorkSessionItemsMax is
-	// the number of the newest changesets and tasks that each of them names.
+	// WorkSessionsMax is the number of ended work sessions that are kept, and EndedBytesMax the size
+	// of their summaries in bytes. WorkSessionItemsMax is the number of the newest changesets and
+	// tasks that each of them names.
 	WorkSessionsMax     = 1000
+	EndedBytesMax       = 512 << 10
 	WorkSessionItemsMax = 200
 
 	// ContributionsMax counts all contributions of members, RevisionFilesMax the paths of all

@@ -32,13 +32,17 @@ func (p *Project) MemoryBytes() int64 {
 	size := projectMemory + p.historyBytes + int64(p.texts-p.awayBytes) + p.ResultMemoryBytes() +
 		int64(p.tasks().len())*taskMemory +
 		int64(len(p.handoffs))*handoffMemory +
-		int64(p.sessions.len()+len(p.saved.Ended))*sessionMemory +
+		int64(p.sessions.len()+len(p.saved.Ended))*sessionMemory + int64(p.endedBytes) +
+		int64(len(p.Description)) +
 		int64(p.states.bytes) + int64(len(p.states.versions))*stateMemory +
 		int64(records)*recordMemory + int64(p.past.len()*len(Hash{})) +
 		int64(p.workspaces.len())*workspaceMemory +
 		int64(p.revisionFiles+p.overlayFiles)*overlaidMemory +
 		int64(p.watchers.all.len())*watcherMemory +
 		int64(p.usages.len()+p.authors.len()+p.stored.len())*agentMemory
+	if p.saved.State != nil {
+		size += int64(p.saved.State.Statement.bytes())
+	}
 	if b := p.bundled; b != nil {
 		origins := len(b.Changesets) + len(b.Handoffs) + len(b.Tasks) + len(b.Verifications) +
 			len(b.Artifacts) + len(b.Discussions) + len(b.Comments) + len(b.Contributions) +

@@ -150,6 +150,8 @@ type Project struct {
 	// take in memory.
 	history      history
 	historyBytes int64
+	// endedBytes is the size of the summaries of the ended work sessions.
+	endedBytes int
 	// live holds the files that exist, gone the deleted or renamed ones.
 	live btree.Map[string, *File]
 	gone btree.Map[string, *File]

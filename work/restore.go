@@ -18,13 +18,14 @@ func (r *headRecord) project() *Project {
 }
 
 // RestoreSummary reads a saved head for listings: the record, the members and the counts. The
-// result has no history and no files, and must not be changed.
+// result has no history, no files, no state and no work sessions, and must not be changed.
 func RestoreSummary(head []byte) (*Project, error) {
 	var record headRecord
 	if err := decoding.Unmarshal(head, &record); err != nil {
 		return nil, fmt.Errorf("project head: %w", err)
 	}
 	p := record.project()
+	p.saved.State, p.saved.Ended = nil, nil
 	p.summary = &summary{
 		Files: record.Files, Changesets: record.Changesets, Watchers: valueOr(record.Watchers, 0),
 		head: &Changeset{
@@ -149,6 +150,9 @@ func (p *Project) restoreSessions(head *headRecord) error {
 		if one == nil {
 			return errors.New("project head: a work session that is none")
 		}
+	}
+	for _, one := range head.Ended {
+		p.endedBytes += len(one.Summary)
 	}
 	for _, one := range head.Sessions {
 		p.sessions.set(one)

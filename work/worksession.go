@@ -228,8 +228,37 @@ func (p *Project) end(open *WorkSession, now int64, summary string, handoff id.I
 	ended := *open
 	ended.EndedAt, ended.Summary, ended.Handoff = now, summary, handoff
 	p.sessions.remove(open.Agent)
-	if len(p.saved.Ended) >= WorkSessionsMax {
-		p.saved.Ended = p.saved.Ended[1:]
-	}
 	p.saved.Ended = append(p.saved.Ended, &ended)
+	p.endedBytes += len(summary)
+	for len(p.saved.Ended) > WorkSessionsMax || p.endedBytes > EndedBytesMax {
+		p.forgetEnded()
+	}
+}
+
+// forgetEnded drops the oldest ended session of an agent that is no member where such sessions take
+// more than half of the room, else the oldest of all: so strangers push out only each other.
+func (p *Project) forgetEnded() {
+	members := map[id.ID]bool{p.Owner: true}
+	for _, one := range p.saved.Members {
+		members[one.Agent] = true
+	}
+	first, count, bytes := 0, 0, 0
+	for at, one := range p.saved.Ended {
+		if !members[one.Agent] {
+			if count == 0 {
+				first = at
+			}
+			count++
+			bytes += len(one.Summary)
+		}
+	}
+	if 2*count <= len(p.saved.Ended) && 2*bytes <= p.endedBytes {
+		first = 0
+	}
+	p.endedBytes -= len(p.saved.Ended[first].Summary)
+	if first == 0 {
+		p.saved.Ended = p.saved.Ended[1:]
+		return
+	}
+	p.saved.Ended = slices.Delete(slices.Clone(p.saved.Ended), first, first+1)
 }

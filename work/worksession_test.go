@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"pws/internal/id"
@@ -127,5 +128,55 @@ func TestManyWorkSessions(t *testing.T) {
 		if got, ok := restored.OpenSession(who); !ok || got.ID != want.ID {
 			t.Errorf("the restored work session of %s is %+v", name(who), got)
 		}
+	}
+}
+
+// TestStrangersKeepEndedSessions ends many sessions of strangers with long summaries: those of
+// members stay, and the summaries take a limited size.
+func TestStrangersKeepEndedSessions(t *testing.T) {
+	w := newWorld()
+	w.must(t, &work.CreateProject{
+		ID: agent("project"), Kind: work.Community,
+		About: work.About{Name: "sample", Visibility: work.Public, Reuse: work.AllowReuse},
+	})
+	end := func(who string, size int) id.ID {
+		t.Helper()
+		w.now++
+		if _, err := w.do(agent(who), new(work.UpdateState)); err != nil {
+			t.Fatal(err)
+		}
+		open, _ := w.project.OpenSession(agent(who))
+		_, err := w.do(agent(who), &work.EndWorkSession{
+			Session: open.ID, Summary: strings.Repeat("s", size),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return open.ID
+	}
+	kept := end("ann", 1000)
+	for range 1200 {
+		end("eve", 0)
+	}
+	for range 300 {
+		end("mal", 4000)
+	}
+	if one, found := w.project.WorkSession(kept); !found || len(one.Summary) != 1000 {
+		t.Error("the session of a member is gone")
+	}
+	bytes, ended := 0, 0
+	for _, one := range w.project.WorkSessions() {
+		bytes += len(one.Summary)
+		if one.EndedAt != 0 {
+			ended++
+		}
+	}
+	if bytes > work.EndedBytesMax || bytes < work.EndedBytesMax-4000 || ended < 100 {
+		t.Errorf("%d ended sessions with %d bytes", ended, bytes)
+	}
+	if restored, err := mustSave(t, w.project).restore(); err != nil ||
+		restored.MemoryBytes() != w.project.MemoryBytes() {
+		t.Errorf("%v: %d bytes of memory are not those of the restored project", err,
+			w.project.MemoryBytes())
 	}
 }
