@@ -13,7 +13,8 @@ func TestCheckoutOfNothing(t *testing.T) {
 	p := newHookPlace(t)
 	env, out := p.env(nil)
 	dir := filepath.Join(p.home, "d")
-	err := (&CheckoutCommand{Project: "prj_11111111111111111111111111", Dir: dir}).Run(t.Context(), env)
+	const project = "prj_11111111111111111111111111"
+	err := (&CheckoutCommand{Project: project, Dir: dir}).Run(t.Context(), env)
 	if ExitCode(err) != ExitNotFound || out.Len() > 0 {
 		t.Errorf("error %v, output %s", err, out)
 	}

@@ -159,7 +159,8 @@ func reportJSON(failure *client.Failure, to io.Writer) {
 	fmt.Fprintf(to, "%s\n", text)
 }
 
-// steps are what to type after a failure, by its code.
+// steps are what to type after a failure, by its code, where that holds whatever the situation is.
+// For other codes the server knows better.
 var steps = map[string]string{
 	"AUTHENTICATION_REQUIRED": "pws login",
 	"SESSION_INVALID":         "pws login",
@@ -167,14 +168,9 @@ var steps = map[string]string{
 	"KEY_REVOKED":             "pws login --profile NAME, which makes another key",
 	"PROJECT_MOVED":           "read what has changed (pws log, pws pull), then repeat",
 	"STATE_CONFLICT":          "pws state, then repeat with its version",
-	"TASK_ALREADY_CLAIMED":    "pws task next, which claims another task",
 	"TASK_NOT_FOUND":          "pws task list",
 	"PROJECT_NOT_FOUND":       "pws project list",
 	"FILE_NOT_FOUND":          "pws file list",
-	"CLAIM_LOST":              "stop, and claim the task again: pws task claim ID",
-	"FORBIDDEN":               "pws workspace open, then submit a contribution",
-	"ROLE_REQUIRED":           "pws workspace open, then submit a contribution",
-	"PROJECT_IS_COMMUNITY":    "pws api POST /api/v1/projects/PROJECT/community/turn",
 	"HANDLE_TAKEN":            "another --handle",
 	"INVALID_HANDLE":          "another --handle: 3 to 32 letters, digits, '-', '_' and '.'",
 }
@@ -200,9 +196,7 @@ func nextStep(err error, env *Env) string {
 		if step := steps[failure.Code]; step != "" {
 			return step
 		}
-		var step string
-		failure.Detail("next_step", &step)
-		return step
+		return serverStep(failure)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		if _, sandboxed := env.variable(varNoNetwork); sandboxed {
 			return "the MCP tools: the shell of this harness has no network"
