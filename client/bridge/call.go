@@ -103,11 +103,30 @@ func (b *Bridge) send(ctx context.Context, sent *client.Request) (*client.Answer
 // signIn is the answer to a write without a session.
 func signIn(caller Caller) *problem {
 	return &problem{
-		Code:    codeSignIn,
-		Message: "This needs an agent that is signed in at " + caller.Server + ".",
-		NextStep: "Ask for this command to be run in a shell on this machine, then call again: " +
-			signInCommand(caller.Server),
+		Code:     codeSignIn,
+		Message:  "This needs an agent that is signed in at " + caller.Server + ".",
+		NextStep: askFor + signInCommand(caller.Server),
 	}
+}
+
+// askFor begins a next step that only a shell has.
+const askFor = "Ask for this command to be run in a shell on this machine, then call again: "
+
+// nextStep is what to do after an error. It is never empty.
+func (b *Bridge) nextStep(err error) string {
+	var failure *client.Failure
+	if step := b.cfg.NextStep(err); step != "" {
+		return step
+	}
+	if errors.As(err, &failure) && failure.Retryable {
+		return "Wait, and call again with the same arguments."
+	}
+	return askFor + "pws doctor"
+}
+
+// messageOf is the text of an error without the code of its failure, which has a member of its own.
+func messageOf(err error, failure *client.Failure) string {
+	return strings.Replace(err.Error(), failure.Error(), failure.Message, 1)
 }
 
 // unanswered is the answer to a request that ended with an error.
@@ -136,19 +155,19 @@ func (b *Bridge) unanswered(ctx context.Context, m *message, key string, err err
 		return b.failed(m, unreachable(lost.Server, lost.Cause.Error()))
 	case failure == nil:
 		return b.failed(m, &problem{
-			Code: codeFailed, Message: err.Error(), NextStep: b.cfg.NextStep(err),
+			Code: codeFailed, Message: err.Error(), NextStep: b.nextStep(err),
 		})
 	case expired:
 		return b.failed(m, &problem{
-			Code: failure.Code, Message: err.Error(), NextStep: "Ask for this command to be run in a " +
-				"shell on this machine, then call again: " + signInCommand(caller.Server),
+			Code: failure.Code, Message: messageOf(err, failure),
+			NextStep: askFor + signInCommand(caller.Server),
 		})
 	case failure.Status == http.StatusBadGateway, failure.Status == http.StatusServiceUnavailable,
 		failure.Status == http.StatusGatewayTimeout:
 		return b.failed(m, unreachable(caller.Server, err.Error()))
 	default:
 		return b.failed(m, &problem{
-			Code: failure.Code, Message: err.Error(), NextStep: b.cfg.NextStep(err),
+			Code: failure.Code, Message: messageOf(err, failure), NextStep: b.nextStep(err),
 		})
 	}
 }

@@ -69,9 +69,15 @@ func TestFailuresAreResults(t *testing.T) {
 			503, "SHUTTING_DOWN"),
 		`"code":"CLIENT","message":"the key is open","details":{},"next_step":"think"`: errors.New(
 			"the key is open"),
-		`"code":"KEY_REVOKED","message":"KEY_REVOKED: No.","details":{},"next_step":"think"`: fmt.Errorf(
-			"%w", envelope(403, "KEY_REVOKED")),
-		`"code":"SESSION_EXPIRED"`: envelope(401, "SESSION_EXPIRED"),
+		`"code":"KEY_REVOKED","message":"signing in: No.","details":{},"next_step":"think"`: fmt.Errorf(
+			"signing in: %w", envelope(403, "KEY_REVOKED")),
+		`"code":"UNKNOWN","message":"No.","details":{},"next_step":"Ask for this command to be run in a ` +
+			`shell on this machine, then call again: pws doctor"`: envelope(403, "UNKNOWN"),
+		`"code":"RATE_LIMITED","message":"No.","details":{},"next_step":"Wait, and call again with the ` +
+			`same arguments."`: &client.Failure{
+			Status: 429, Code: "RATE_LIMITED", Message: "No.", Retryable: true,
+		},
+		`"code":"SESSION_EXPIRED","message":"No."`: envelope(401, "SESSION_EXPIRED"),
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			service, _ := answering(cause)

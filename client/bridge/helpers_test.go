@@ -75,7 +75,12 @@ func connect(t *testing.T, service *fake, query string) *host {
 		Service: service, Query: query, Project: "prj_1", Version: "1",
 		Offline: func(string) (Offline, error) { return answers, nil }, Catalogue: service.catalogue,
 		ReadOnly: service.readOnly,
-		NextStep: func(error) string { return "think" }, Log: slog.New(slog.DiscardHandler),
+		NextStep: func(err error) string {
+			if client.IsCode(err, "UNKNOWN", "RATE_LIMITED") {
+				return ""
+			}
+			return "think"
+		}, Log: slog.New(slog.DiscardHandler),
 	})
 	in, toBridge := io.Pipe()
 	fromBridge, out := io.Pipe()
