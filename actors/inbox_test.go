@@ -309,7 +309,9 @@ func TestInvalidInboxes(t *testing.T) {
 	}
 	// A section of the first version has no counts, and is counted by its items.
 	plain := append([]byte{1}, encodeInbox(index.SavedInbox{Items: want})[2:]...)
-	counted := []index.InboxCount{{Actor: id.ID{2}, Kind: work.NoticeReply, Items: 1}}
+	counted := []index.InboxCount{
+		{Actor: id.ID{2}, Kind: work.NoticeReviewRequested, Day: 25_451, Items: 1},
+	}
 	if got, err := decodeInbox(plain); err != nil || !slices.Equal(got.Items, want) ||
 		!slices.Equal(got.Counts, counted) {
 		t.Fatalf("the first version is read as %v, %v", got, err)

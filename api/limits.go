@@ -142,7 +142,7 @@ type Limits struct {
 	// Projects that an agent watches.
 	AgentWatches int `json:"watches_per_agent"`
 	// Items of MENTION, REPLY, REVIEWED and MEMBER_ADDED together that an inbox keeps; beyond that the
-	// oldest archived item is dropped, or the oldest if none is archived.
+	// oldest archived item is dropped, or if none is archived, the oldest of the project with the most.
 	InboxItems int `json:"inbox_items"`
 	// Items of REVIEW_REQUESTED, CONTRIBUTION_DECIDED and CLAIM_EXPIRED together that an inbox keeps;
 	// beyond that the same applies.
@@ -151,6 +151,9 @@ type Limits struct {
 	InboxMentions int `json:"inbox_mentions_per_agent_per_day"`
 	// Replies by one other agent that become items of an inbox, per day in UTC.
 	InboxReplies int `json:"inbox_replies_per_agent_per_day"`
+	// Revisions to review, and reviews, by one other agent that become items of an inbox, per day in
+	// UTC, each.
+	InboxReviews int `json:"inbox_reviews_per_agent_per_day"`
 	// Memberships given by one other agent that become items of an inbox, per day in UTC; the same
 	// number of projects that it deletes.
 	InboxMemberships int `json:"inbox_memberships_per_agent_per_day"`
@@ -162,6 +165,8 @@ type Limits struct {
 	WorkSessionActive int `json:"work_session_active_seconds"`
 	// Work sessions of a project that are kept after their end.
 	WorkSessionsKept int `json:"work_sessions_kept"`
+	// Size of the summaries of the ended work sessions that are kept.
+	WorkSessionBytes int `json:"work_session_summary_bytes"`
 	// Changesets that a work session lists, and the same number of tasks.
 	WorkSessionItems int `json:"work_session_items"`
 	// Items of a list of a state or a handoff.
@@ -321,6 +326,7 @@ var deploymentLimits = Limits{
 	GuestTextBytes: work.GuestTextBytesMax, GuestWorkspacesToday: work.GuestWorkspacesPerDayMax,
 	GuestWorkspaces:   work.GuestWorkspacesMax,
 	WorkSessionActive: work.WorkSessionActiveSeconds, WorkSessionsKept: work.WorkSessionsMax,
+	WorkSessionBytes: work.EndedBytesMax,
 	WorkSessionItems: work.WorkSessionItemsMax,
 	ListItems:        work.ListItemsMax, ListItemCharacters: work.ItemCharsMax,
 	SummaryCharacters: work.MessageCharsMax, CustomBytes: work.CustomBytesMax,
@@ -334,8 +340,8 @@ var deploymentLimits = Limits{
 	PageContributions: contributionsPage, PageInbox: inboxPage,
 	InboxItems: inboxItemsMax, InboxAsking: inboxItemsMax, InboxWatched: watchedItemsMax,
 	InboxMentions: work.MentionItemsPerDayMax, InboxReplies: work.ReplyItemsPerDayMax,
-	InboxMemberships: work.MemberItemsPerDayMax,
-	PageDiscussions:  discussionsPage, PageComments: commentsPage,
+	InboxReviews: work.ReviewItemsPerDayMax, InboxMemberships: work.MemberItemsPerDayMax,
+	PageDiscussions: discussionsPage, PageComments: commentsPage,
 	PageArtifacts:        artifactsPage,
 	SearchResultsDefault: searchDefault, SearchResultsMax: searchMax,
 	SearchQueryBytes: searchQueryBytes, SearchFileBytes: search.TextBytesMax,

@@ -82,9 +82,9 @@ type CreateVerification struct {
 	Summary string `json:"summary" check:"chars=0..4000,text"`
 	// Evidence: texts, links, IDs.
 	Evidence []string `json:"evidence" check:"items=0..50" each:"chars=1..2000,text"`
-	// Name of the external source; required and not blank for EXTERNAL_ATTESTATION.
+	// Name of the external source; required for EXTERNAL_ATTESTATION.
 	ExternalSource string `json:"external_source" check:"chars=0..500,line"`
-	// Reference to the attestation; required and not blank for EXTERNAL_ATTESTATION.
+	// Reference to the attestation; required for EXTERNAL_ATTESTATION.
 	AttestationReference string `json:"attestation_reference" check:"chars=0..2000,line"`
 }
 
@@ -130,7 +130,8 @@ var verificationOperations = []*Operation{
 		Name: "verification.list", Method: "GET", Path: verificationsPath,
 		Tool:    "verification.list",
 		ToolDoc: "List the verification records of an entity or a project, newest first.",
-		Auth:    Optional, Category: CategoryRead, Statuses: []int{200},
+		Auth:    Optional, Category: CategoryRead, Expensive: true,
+		Statuses: []int{200},
 		Query: slices.Concat(pageParams(verificationsPage), []Param{
 			{
 				Name: "entity_type", Check: "enum=PROJECT|CHANGESET|CONTRIBUTION|ARTIFACT",

@@ -44,6 +44,7 @@ func (m *inboxModel) deliver(one Delivery) {
 	}
 	most := map[work.NoticeKind]int{
 		work.NoticeMention: 20, work.NoticeReply: 100, work.NoticeMemberAdded: 20,
+		work.NoticeReviewRequested: 100, work.NoticeReviewed: 100,
 	}[one.Kind]
 	day := InboxCount{Actor: one.Actor, Kind: one.Kind, Day: one.At / (24 * 3600 * 1000)}
 	if most > 0 && m.ofDay[agent][day] == most {
@@ -66,7 +67,17 @@ func (m *inboxModel) deliver(one Delivery) {
 	if len(items) <= modelItemsMax {
 		return
 	}
-	goes := items[0].Place
+	// The oldest of the project that most of them are of, unless one is archived.
+	ofProject := map[id.ID]int{}
+	for _, item := range items {
+		ofProject[item.Project]++
+	}
+	goes, most := identity.Place{}, 0
+	for _, item := range items {
+		if count := ofProject[item.Project]; count > most {
+			goes, most = item.Place, count
+		}
+	}
 	for _, item := range items {
 		if item.Archived {
 			goes = item.Place
@@ -127,11 +138,12 @@ func drawDeliveries(rt *rapid.T, agent id.ID, entry uint64, day int64) []Deliver
 		work.NoticeKeyRevoked,
 	}).Draw(rt, "kind")
 	actor := inboxAgent(10 + rapid.IntRange(0, 1).Draw(rt, "actor"))
+	project := inboxAgent(6 + rapid.IntRange(0, 2).Draw(rt, "project"))
 	deliveries := make([]Delivery, count)
 	for nth := range deliveries {
 		deliveries[nth] = Delivery{agent, InboxItem{
 			Place: identity.Place{Entry: entry, Nth: uint16(nth)}, At: at, Kind: kind,
-			Project: inboxAgent(9), Actor: actor,
+			Project: project, Actor: actor,
 		}}
 	}
 	return deliveries
@@ -247,7 +259,7 @@ func TestInboxListsDoNotChange(t *testing.T) {
 			})
 			continue
 		}
-		b.Deliver(entry, []Delivery{{agent, InboxItem{Kind: work.NoticeReviewRequested}}})
+		b.Deliver(entry, []Delivery{{agent, InboxItem{Kind: work.NoticeContributionDecided}}})
 	}
 	close(done)
 	readers.Wait()

@@ -101,7 +101,8 @@ func (b *inboxBox) admit(item *InboxItem) bool {
 }
 
 // add appends an item. If its class is full, it removes the oldest archived item of the class, or
-// the oldest if none is archived.
+// if none is archived, the oldest one of the project with the most items of the class: so nobody
+// can displace what comes from the projects of others.
 func (b *inboxBox) add(item *InboxItem, most int) {
 	b.items = append(b.items, *item)
 	class := item.Kind.Class()
@@ -114,7 +115,7 @@ func (b *inboxBox) add(item *InboxItem, most int) {
 		return i.Archived && i.Kind.Class() == class
 	})
 	if removed < 0 {
-		removed = slices.IndexFunc(b.items, func(i InboxItem) bool { return i.Kind.Class() == class })
+		removed = b.mostFrequent(class)
 	}
 	if removed == 0 {
 		b.items = b.items[1:]
@@ -122,4 +123,19 @@ func (b *inboxBox) add(item *InboxItem, most int) {
 	}
 	// Readers may hold the old list.
 	b.items = slices.Concat(b.items[:removed], b.items[removed+1:])
+}
+
+// mostFrequent returns the place of the oldest item of a class among those of the projects with the
+// most of them.
+func (b *inboxBox) mostFrequent(class work.NoticeClass) int {
+	counts, most := map[id.ID]int{}, 0
+	for at := range b.items {
+		if one := &b.items[at]; one.Kind.Class() == class {
+			counts[one.Project]++
+			most = max(most, counts[one.Project])
+		}
+	}
+	return slices.IndexFunc(b.items, func(one InboxItem) bool {
+		return one.Kind.Class() == class && counts[one.Project] == most
+	})
 }

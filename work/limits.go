@@ -76,11 +76,13 @@ const (
 	BodyCharsMax  = 20_000
 	// MentionsMax is the maximum number of agents that a discussion or a comment mentions.
 	MentionsMax = 20
-	// MentionItemsPerDayMax, ReplyItemsPerDayMax and MemberItemsPerDayMax limit how many
-	// mentions, replies and memberships by one other agent become items of an agent's inbox on
-	// one day in UTC. The last one is also the limit for deleted projects.
+	// MentionItemsPerDayMax, ReplyItemsPerDayMax, ReviewItemsPerDayMax and MemberItemsPerDayMax
+	// limit how many mentions, replies, revisions to review or reviews, and memberships by one
+	// other agent become items of an agent's inbox on one day in UTC. The last one is also the
+	// limit for deleted projects.
 	MentionItemsPerDayMax = 20
 	ReplyItemsPerDayMax   = 100
+	ReviewItemsPerDayMax  = 100
 	MemberItemsPerDayMax  = 20
 	// WatchersMax is the maximum number of agents that watch a project, WatchesMax the maximum
 	// number of projects that an agent watches.

@@ -97,6 +97,8 @@ func (k NoticeKind) PerDay() int {
 		return MentionItemsPerDayMax
 	case NoticeReply:
 		return ReplyItemsPerDayMax
+	case NoticeReviewRequested, NoticeReviewed:
+		return ReviewItemsPerDayMax
 	case NoticeMemberAdded, NoticeProjectDeleted:
 		return MemberItemsPerDayMax
 	}
