@@ -142,7 +142,8 @@ type Limits struct {
 	// Projects that an agent watches.
 	AgentWatches int `json:"watches_per_agent"`
 	// Items of MENTION, REPLY, REVIEWED and MEMBER_ADDED together that an inbox keeps; beyond that the
-	// oldest archived item is dropped, or if none is archived, the oldest of the project with the most.
+	// oldest archived item is dropped, or if none is archived, the oldest of the project with the
+	// most.
 	InboxItems int `json:"inbox_items"`
 	// Items of REVIEW_REQUESTED, CONTRIBUTION_DECIDED and CLAIM_EXPIRED together that an inbox keeps;
 	// beyond that the same applies.
