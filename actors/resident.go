@@ -194,11 +194,8 @@ func (e *Engine) partyOf(h *handle) id.ID {
 		}
 	}
 	if h.creator.Load() == nil && h.stored.Load() {
-		head, _, ok, err := e.snapshot.Read(datadir.ProjectKey(h.id))
-		if err == nil && ok {
-			if saved, err := work.RestoreSummary(head); err == nil {
-				return saved.Owner
-			}
+		if saved, _, err := e.summaries.read(e.snapshot, h.id); err == nil {
+			return saved.Owner
 		}
 	}
 	return h.party()

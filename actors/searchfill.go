@@ -55,15 +55,12 @@ func (s *searching) run() {
 	defer close(s.ended)
 	for {
 		full := s.runOnce()
-		if s.renewal.Load() != nil && !s.stops() {
-			s.anew = true
-		} else if !full {
-			return
-		} else if err := s.awaitRoom(searchMargin); errors.Is(err, errSearchRenewed) {
-			s.anew = true
-		} else if err != nil {
+		renewed := s.renewal.Load() != nil && !s.stops()
+		if !renewed && (!full || errors.Is(s.awaitRoom(searchMargin), errSearchStopped)) {
 			return
 		}
+		// It is made again even if the old one cannot be removed at once.
+		s.anew = s.anew || s.renewal.Load() != nil
 		s.again()
 	}
 }

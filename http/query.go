@@ -24,6 +24,8 @@ type queryParam struct {
 // limitParam is the page size of every list. A bad one has an error code of its own.
 const limitParam = "limit"
 
+func (p *queryParam) isLimit() bool { return p.integer && p.name == limitParam }
+
 // queryReader collects the values of declared query parameters and what is wrong with them.
 type queryReader struct {
 	declared []queryParam
@@ -77,9 +79,7 @@ func (r *queryReader) readPair(pair string) {
 	switch {
 	case !nameOK || param == nil:
 		r.note(printable(name), "is not a parameter of this operation")
-	case !valueOK && value != "" && param.integer && name == limitParam:
-		r.badLimit = param
-	case !valueOK && (value == "" || !param.raw):
+	case !valueOK && (value == "" || !param.raw && !param.isLimit()):
 		r.note(name, "must be percent-encoded UTF-8")
 	case twice:
 		r.note(name, "must be sent once")
@@ -116,7 +116,7 @@ func (r *queryReader) check() {
 			continue
 		}
 		problem := one.problem(value)
-		if problem != "" && one.integer && one.name == limitParam {
+		if problem != "" && one.isLimit() {
 			r.badLimit = one
 		} else if problem != "" {
 			r.note(one.name, problem)

@@ -238,7 +238,7 @@ func (p *Project) end(open *WorkSession, now int64, summary string, handoff id.I
 // forgetEnded drops the oldest ended session of an agent that is no member where such sessions take
 // more than half of the room, else the oldest of all: so strangers push out only each other.
 func (p *Project) forgetEnded() {
-	members := map[id.ID]bool{p.Owner: true}
+	members := make(map[id.ID]bool, len(p.saved.Members))
 	for _, one := range p.saved.Members {
 		members[one.Agent] = true
 	}
