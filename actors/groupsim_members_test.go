@@ -107,12 +107,16 @@ func (o *simServer) join() bool {
 	return true
 }
 
-// heal gives a server that lacks entries a descriptor and the data of another one. What it has
-// voted still counts.
+// heal gives a server that lacks entries a descriptor and the data of the member that has cut them,
+// as the program does. Another one may have applied less than the leader has cut. What the server
+// has voted still counts.
 func (o *simServer) heal() {
 	s := o.sim
-	from := s.foremost()
-	if !o.behind || from == nil || from == o || from.life.shown.Load() <= o.entries.synced {
+	if o.cutBy == 0 {
+		return
+	}
+	from := s.servers[o.cutBy-1]
+	if from.life == nil || from.life.shown.Load() <= o.entries.synced {
 		return
 	}
 	descriptor := from.describe()
@@ -128,11 +132,11 @@ func (o *simServer) heal() {
 		o.records.readFrom(made)
 		o.copyOf(from)
 		s.counts.heals++
-		o.behind = false
+		o.cutBy = 0
 	case errors.Is(err, replica.ErrUnknownMember):
 	case strings.Contains(err.Error(), "lacks nothing"):
 		// Another leader had what it lacked.
-		o.behind = false
+		o.cutBy = 0
 	default:
 		s.found("member %d cannot be renewed: %v", o.member, err)
 	}

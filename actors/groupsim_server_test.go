@@ -40,8 +40,8 @@ type simServer struct {
 	quit   func()
 	// feed knows how much of the feed is durable.
 	feed simulation
-	// behind says that it lacks entries that another member has cut.
-	behind bool
+	// cutBy is the member that has cut entries which the server lacks, 0 where it lacks none.
+	cutBy uint64
 	// gone says that it was removed and has no need to come back.
 	gone bool
 }
@@ -334,16 +334,6 @@ func (o *simServer) save() {
 	}
 }
 
-// foremost is a server that is up and has shown most, nil without one.
-func (s *groupSim) foremost() (found *simServer) {
-	for _, o := range s.servers {
-		if o.life != nil && (found == nil || o.life.shown.Load() > found.life.shown.Load()) {
-			found = o
-		}
-	}
-	return found
-}
-
 // send gives a message to the network, which loses, repeats and delays.
 func (o *simServer) send(m *raftpb.Message) {
 	s := o.sim
@@ -406,7 +396,7 @@ func (p *simPull) end() {
 		return nil
 	})
 	if errors.Is(err, journal.ErrOutOfRange) && p.from < other.life.entries.first {
-		o.behind = true
+		o.cutBy = p.member
 	}
 	for at, payload := range found {
 		if p.life.node.Learn(p.from+uint64(at), payload) != nil {

@@ -391,7 +391,7 @@ func (s *groupSim) standing() (text string) {
 	text = fmt.Sprintf("%d entries, %d orders without an answer", len(s.truth), len(s.open))
 	for _, o := range s.servers {
 		if o.life != nil {
-			text += fmt.Sprintf("\n%d behind %v: %+v", o.life.shown.Load(), o.behind, o.life.node.Status())
+			text += fmt.Sprintf("\n%d, cut by %d: %+v", o.life.shown.Load(), o.cutBy, o.life.node.Status())
 		}
 	}
 	return text
