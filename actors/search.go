@@ -84,9 +84,10 @@ type searching struct {
 	ended chan struct{}
 	// anew says that what is there of an index is thrown away first, whatever it is.
 	anew bool
-	// renewal is a request to throw the index away and make it again, nil for none; it is closed
-	// AFTER the old one has left the disk.
-	renewal atomic.Pointer[chan struct{}]
+	// renewal is a request to throw the index away and make it again, nil for none. It gets the
+	// outcome AFTER the old one has left the disk, or cannot. renewing has one request at a time.
+	renewal  atomic.Pointer[chan error]
+	renewing sync.Mutex
 	// paused says that indexing waits for disk space.
 	paused atomic.Bool
 	// hurry says that a search waits.
@@ -424,15 +425,17 @@ func (s *searching) renew() error {
 	if s.engine.config.NoSearch || s.fault.Load() != nil {
 		return os.RemoveAll(dir)
 	}
-	renewed := make(chan struct{})
+	s.renewing.Lock()
+	defer s.renewing.Unlock()
+	renewed := make(chan error, 1)
 	s.renewal.Store(&renewed)
 	select {
 	case s.hurry <- struct{}{}:
 	default:
 	}
 	select {
-	case <-renewed:
-		return nil
+	case err := <-renewed:
+		return err
 	case <-s.engine.stop:
 		return errSearchStopped
 	case <-s.ended:
@@ -449,13 +452,14 @@ func (s *searching) open() (*search.Index, error) {
 	dir := filepath.Join(e.config.Dir, datadir.SearchName)
 	renewal := s.renewal.Swap(nil)
 	if s.anew || renewal != nil {
-		if err := os.RemoveAll(dir); err != nil {
+		err := os.RemoveAll(dir)
+		if renewal != nil {
+			*renewal <- err
+		}
+		if err != nil {
 			return nil, err
 		}
 		s.anew = false
-	}
-	if renewal != nil {
-		close(*renewal)
 	}
 	x, anew, err := search.Open(dir, mark)
 	if err != nil {

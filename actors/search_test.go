@@ -2,6 +2,7 @@ package actors
 
 import (
 	"crypto/sha256"
+	"errors"
 	"math"
 	"sync/atomic"
 	"testing"
@@ -175,10 +176,12 @@ func TestRenewalWhileIndexingWaitsForRoom(t *testing.T) {
 	mustPut(t, e, project, owner, "new.txt", "numbat")
 	waitFor(t, e.search.paused.Load)
 	for range 2 {
-		renewed := make(chan error, 1)
-		go func() { renewed <- e.search.renew() }()
-		waitFor(t, func() bool { return len(renewed) > 0 })
-		if err := <-renewed; err != nil {
+		renewed := make(chan error, 2)
+		for range cap(renewed) {
+			go func() { renewed <- e.search.renew() }()
+		}
+		waitFor(t, func() bool { return len(renewed) == cap(renewed) })
+		if err := errors.Join(<-renewed, <-renewed); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -58,7 +58,8 @@ func (c *BlockAgent) Authorize(p *Project, agent id.ID) error {
 }
 
 // Decide returns PROJECT_ARCHIVED, MEMBER_EXISTS for members, and QUOTA_EXCEEDED. Blocking a
-// blocked agent changes nothing.
+// blocked agent changes nothing. A former member may hold more claims than OrderEventsMax: the rest
+// expire, because a blocked agent cannot renew them.
 func (c *BlockAgent) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireActive(p); err != nil {
 		return Decision{}, err
@@ -79,7 +80,7 @@ func (c *BlockAgent) Decide(p *Project, stamp Stamp) (Decision, error) {
 		if t.heldBy(c.Agent) {
 			events = append(events, &TaskReleased{Task: t.ID, Token: t.Token})
 		}
-		return true
+		return len(events) < OrderEventsMax
 	})
 	for _, one := range p.openWorkspaces {
 		if w, _ := p.Workspace(one); w.Agent == c.Agent {

@@ -76,3 +76,18 @@ func TestExpiryOfManyClaimsIsBounded(t *testing.T) {
 		t.Errorf("the next expiry is at %d, %d tasks are open", first, open())
 	}
 }
+
+// TestBlockIsBounded blocks a former member that holds many claims.
+func TestBlockIsBounded(t *testing.T) {
+	who := agent("bob")
+	w, tasks := manyClaims(t, who)
+	w.must(t, &work.RemoveMember{Agent: who})
+	decision := w.must(t, &work.BlockAgent{Agent: who})
+	if len(decision.Events) > work.OrderEventsMax {
+		t.Errorf("%d events", len(decision.Events))
+	}
+	w.now += 2 * work.LeaseSeconds * 1000
+	if open := w.project.TaskCount(work.TaskOpen, w.now); open != len(tasks) {
+		t.Errorf("%d of %d tasks are open", open, len(tasks))
+	}
+}

@@ -2,8 +2,8 @@ package work
 
 import "pws/internal/id"
 
-// OrderEventsMax bounds the ends of claims that one order records. The feed numbers the activities
-// of an entry in 16 bits, with room for ActivitiesMax of each event.
+// OrderEventsMax bounds the ends of claims that one order, or one block of an agent, records. The
+// feed numbers the activities of an entry in 16 bits, with room for ActivitiesMax of each event.
 const OrderEventsMax = 4096
 
 // ReleaseAll releases the claims of its caller, at most OrderEventsMax of them, and ends its turn.
