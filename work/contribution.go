@@ -273,7 +273,8 @@ func (c *AcceptContribution) Authorize(p *Project, agent id.ID) error {
 // Decide returns PROJECT_ARCHIVED, TURN_HELD, CONTRIBUTION_CLOSED, REVISION_NOT_FOUND,
 // REVISION_SUPERSEDED, NOTHING_TO_SUBMIT, FILE_LIMIT_REACHED, and an error that is Stale if
 // another plan is needed. It also returns CONTRIBUTION_CONFLICT, with an event that records the
-// conflicts.
+// conflicts. A workspace that was changed since is moved onto the changeset where that needs no
+// merge.
 func (c *AcceptContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
 	contribution, revision, err := requireUndecidedRevision(p, c.Contribution, c.Revision, stamp)
 	if err != nil {
@@ -307,24 +308,31 @@ func (c *AcceptContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
 		Events: []Event{published}, Blobs: blobs,
 		Result: Result{Changeset: published.ID, Subject: contribution.ID},
 	}
-	if p.isPublishedBy(contribution.Workspace, revision, files) {
-		decision.Events = append(decision.Events, &WorkspacePublished{
-			Workspace: contribution.Workspace, Changeset: published.ID,
-		})
-	}
-	decision.Events = append(decision.Events, &ContributionAccepted{
+	accepted := &ContributionAccepted{
 		Contribution: contribution.ID, Changeset: published.ID, Note: c.Message,
 		Author: contribution.Author,
-	})
+	}
+	w, ok := p.Workspace(contribution.Workspace)
+	if ok && p.isPublishedBy(w, revision, files) {
+		decision.Events = append(decision.Events, &WorkspacePublished{
+			Workspace: w.ID, Changeset: published.ID,
+		}, accepted)
+		return decision, nil
+	}
+	decision.Events = append(decision.Events, accepted)
+	if ok {
+		if moved := p.rebased(w, revision, files, published.ID); moved != nil {
+			decision.Events = append(decision.Events, moved)
+		}
+	}
 	return decision, nil
 }
 
 // isPublishedBy reports whether all changes of a workspace are in a revision, or in the result
 // of merging it with the head. A workspace with later changes stays open, so that these are not
 // lost.
-func (p *Project) isPublishedBy(workspace id.ID, r *Revision, merged []Overlaid) bool {
-	w, ok := p.Workspace(workspace)
-	return ok && (r.shows(w) || w.Base == p.Head().ID && sameOverlay(w.Files, merged))
+func (p *Project) isPublishedBy(w *Workspace, r *Revision, merged []Overlaid) bool {
+	return r.shows(w) || w.Base == p.Head().ID && sameOverlay(w.Files, merged)
 }
 
 // conflicted returns the decision on a contribution that conflicts with the head. The same

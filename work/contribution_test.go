@@ -19,7 +19,7 @@ type contributions struct {
 	// showed.
 	sent map[id.ID]sentRevision
 	// done counts what came of the tries to accept.
-	accepted, conflicted, kept int
+	accepted, conflicted, kept, rebased int
 }
 
 type sentRevision struct{ base, view side }
@@ -102,6 +102,10 @@ func (r *contributions) accept(c *work.Contribution) {
 		} else if r.kept++; space.Status != work.WorkspaceOpen || !space.Contribution.IsZero() {
 			r.t.Fatalf("a workspace that goes on is %+v", space)
 		}
+		if space.Base == made.ID {
+			r.rebased++
+			r.views[space.ID] = follow(r.views[space.ID], sent.view, result)
+		}
 	case fault.ContributionConflict:
 		r.conflicted++
 		if after.Status != work.ConflictStatus || space.Status != work.WorkspaceConflict &&
@@ -115,6 +119,20 @@ func (r *contributions) accept(c *work.Contribution) {
 	default:
 		r.t.Fatal(err)
 	}
+}
+
+// follow is what a workspace shows that was moved onto the changeset of its revision: the changeset
+// where nothing was written since.
+func follow(view, sent, published side) side {
+	next := maps.Clone(published)
+	for _, path := range paths {
+		if at, exists := view[path]; at != sent[path] {
+			if next[path] = at; !exists {
+				delete(next, path)
+			}
+		}
+	}
+	return next
 }
 
 // checkForeseen compares what Acceptance has said with what came of it.
@@ -284,7 +302,7 @@ func (r *contributions) openSpace(who id.ID) (open *work.Workspace) {
 // TestRandomContributions lets agents submit what they have changed while the project goes on: a
 // revision stays what it was, what is published is the merge of it, and what contradicts is not.
 func TestRandomContributions(t *testing.T) {
-	accepted, conflicted, kept := 0, 0, 0
+	accepted, conflicted, kept, rebased := 0, 0, 0, 0
 	for range rounds {
 		seed := rand.Uint64()
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -300,11 +318,12 @@ func TestRandomContributions(t *testing.T) {
 					old, oldLog = mustSave(t, r.project), len(r.log)
 				}
 			}
-			accepted, conflicted, kept = accepted+r.accepted, conflicted+r.conflicted, kept+r.kept
+			accepted, conflicted = accepted+r.accepted, conflicted+r.conflicted
+			kept, rebased = kept+r.kept, rebased+r.rebased
 		})
 	}
-	if accepted == 0 || conflicted == 0 || kept == 0 {
-		t.Errorf("%d accepted, %d in conflict, %d with an open workspace: too few cases", accepted,
-			conflicted, kept)
+	if accepted == 0 || conflicted == 0 || rebased == 0 {
+		t.Errorf("too few cases: %d accepted, %d in conflict, %d with an open workspace, %d moved",
+			accepted, conflicted, kept, rebased)
 	}
 }

@@ -1,0 +1,90 @@
+package work
+
+import (
+	"slices"
+
+	"pws/internal/id"
+)
+
+// rebased returns the event that moves a workspace onto the changeset in which one of its revisions
+// was accepted, nil where that needs a merge. Files has all that the changeset changes at the head
+// before it. The workspace then shows what its author has written since, and what others have
+// published. A merge would take the revision for the change of somebody else, and a later change of
+// the same lines would conflict with it.
+func (p *Project) rebased(
+	w *Workspace, r *Revision, files []Overlaid, onto id.ID,
+) *WorkspaceRefreshed {
+	base, exists := p.Changeset(r.Base)
+	if !exists || w.Base != r.Base || w.Status.Final() || len(w.Conflicts) > 0 {
+		return nil
+	}
+	head := p.Head()
+	if head != base && slices.ContainsFunc(slices.Concat(w.Files, r.Files, files), isRename) {
+		return nil
+	}
+	var left []Overlaid
+	for _, path := range pathsIn(w.Files, r.Files) {
+		ours, submitted := p.fileOver(base, w.Files, path), p.fileOver(base, r.Files, path)
+		theirs := p.fileOver(head, files, path)
+		switch {
+		case ours.equals(&theirs), ours.equals(&submitted):
+			continue
+		case !theirs.equals(&submitted):
+			return nil
+		}
+		ours.From = locate(r.Files, ours.From)
+		left = append(left, ours)
+	}
+	for at := range left {
+		one := &left[at]
+		theirs := p.fileOver(head, files, one.Path)
+		if one.exists() && one.From == "" && theirs.exists() && movedTo(left, one.Path) == "" {
+			one.From = one.Path
+		}
+	}
+	return &WorkspaceRefreshed{Workspace: w.ID, Base: onto, Files: left}
+}
+
+// isRename reports whether a file has another path at the base.
+func isRename(one Overlaid) bool { return one.From != "" && one.From != one.Path }
+
+// pathsIn returns the paths of two overlays, in the order of their bytes.
+func pathsIn(a, b []Overlaid) []string {
+	paths := make([]string, 0, len(a)+len(b))
+	for _, one := range slices.Concat(a, b) {
+		paths = append(paths, one.Path)
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// fileOver returns the file that an overlay of a changeset shows at a path, or that there is none.
+func (p *Project) fileOver(base *Changeset, files []Overlaid, path string) Overlaid {
+	if one := overlaidAt(files, path); one != nil {
+		return *one
+	}
+	one := Overlaid{Path: path}
+	if before := p.fileStateAt(path, base); before != nil {
+		one.From, one.Blob, one.Size = path, before.blob, before.size
+		one.Type = before.contentType
+	}
+	return one
+}
+
+// equals reports whether two files have the same contents and type, or neither exists.
+func (o *Overlaid) equals(other *Overlaid) bool {
+	return o.Blob == other.Blob && o.Type == other.Type
+}
+
+// locate returns where an overlay has the file of a path of its base; empty for none.
+func locate(files []Overlaid, from string) string {
+	for at := range files {
+		if one := &files[at]; one.exists() && one.From == from {
+			return one.Path
+		}
+	}
+	if overlaidAt(files, from) != nil {
+		return ""
+	}
+	return from
+}
