@@ -406,7 +406,8 @@ var Catalog = []Entry{
 	{
 		Code: ApprovalPending, Status: 409, Action: "WAIT_FOR_DECISION",
 		Details:     []string{"contribution_id"},
-		Description: "The contribution is waiting for a decision. Do not submit it again.",
+		Description: "The workspace has not changed since it was submitted. Its contribution waits for " +
+			"a decision, or for the changes that a review asks for.",
 	},
 	{
 		Code: RevisionSuperseded, Status: 409, Action: "READ_CURRENT_REVISION",
