@@ -419,7 +419,7 @@ func acceptContribution(c *Call, body *AcceptContribution) (Reply, error) {
 				return nil, nil
 			}
 			return view.PlanAcceptance(
-				view.CurrentRevision(from), c.Service.Engine.Blob, c.Service.merges)
+				view.CurrentRevision(from), c.Service.Engine.Blob, c.Service.knownMerges())
 		},
 		func(plan *work.MergePlan) work.Command {
 			return &work.AcceptContribution{

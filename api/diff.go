@@ -112,10 +112,10 @@ const (
 )
 
 // fileDiffs returns the diff between two trees that the caller may read. What differs between them
-// never changes, so the diff is remembered unless it is cheap.
+// never changes, so the diff is remembered unless it is cheap, until an operator purges a content.
 func (c *Call) fileDiffs(sides diffSides, changes func() []work.Change) (fileDiffs, error) {
 	sides.path = c.Query[diffPathParam.Name]
-	return c.Service.diffs.Get(sides, func() (fileDiffs, int, error) {
+	return c.Service.diffs.Get(c.Service.edition(), sides, func() (fileDiffs, int, error) {
 		d := differ{call: c, changes: onlyAt(sides.path, changes()), room: diffBytesMax}
 		made, err := d.run()
 		if diffBytesMax-d.room <= diffCheapBytes && len(d.changes) <= diffCheapFiles {

@@ -56,7 +56,7 @@ func (c *Call) pageOfFiles(
 		project: view.ID, changeset: at.ID, list: c.binding(),
 		after: string(after), first: after == nil, limit: limit,
 	}
-	made, err := c.Service.filePages.Get(page, func() (filesMade, int, error) {
+	made, err := c.Service.filePages.Get(c.Service.edition(), page, func() (filesMade, int, error) {
 		made := makeFiles(after, limit, filter, walk)
 		if len(made.list) < filePageCheapBytes && filter.glob == nil {
 			return made, 0, nil

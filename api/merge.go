@@ -64,7 +64,7 @@ func readMerge(c *Call, _ *None) (Reply, error) {
 			With("status", from.Status.String())
 	}
 	revision := view.CurrentRevision(from)
-	plan, err := view.PlanAcceptance(revision, c.Service.Engine.Blob, c.Service.merges)
+	plan, err := view.PlanAcceptance(revision, c.Service.Engine.Blob, c.Service.knownMerges())
 	if err != nil {
 		return Reply{}, err
 	}

@@ -13,8 +13,8 @@ const (
 	mergeOutcomeBytes = 512
 )
 
-// mergeMemo implements work.KnownMerges. A result depends on the contents alone and those who want
-// it know all three of them, so it is shared by all projects.
+// mergeMemo remembers merges. A result depends on the contents alone and those who want it know all
+// three of them, so it is shared by all projects.
 type mergeMemo struct {
 	outcomes *memo.Memo[work.MergeSides, work.MergeOutcome]
 	texts    *memo.Memo[work.MergeSides, []byte]
@@ -27,11 +27,17 @@ func newMergeMemo() *mergeMemo {
 	}
 }
 
+// mergeEdition implements work.KnownMerges.
+type mergeEdition struct {
+	of      *mergeMemo
+	edition uint64
+}
+
 // Outcome implements work.KnownMerges.
-func (m *mergeMemo) Outcome(
+func (m mergeEdition) Outcome(
 	sides work.MergeSides, join func() (work.MergeOutcome, error),
 ) (work.MergeOutcome, error) {
-	return m.outcomes.Get(sides, func() (work.MergeOutcome, int, error) {
+	return m.of.outcomes.Get(m.edition, sides, func() (work.MergeOutcome, int, error) {
 		outcome, err := join()
 		if !outcome.Final {
 			return outcome, 0, err
@@ -41,10 +47,10 @@ func (m *mergeMemo) Outcome(
 }
 
 // Text implements work.KnownMerges.
-func (m *mergeMemo) Text(
+func (m mergeEdition) Text(
 	sides work.MergeSides, join func() ([]byte, error),
 ) ([]byte, error) {
-	return m.texts.Get(sides, func() ([]byte, int, error) {
+	return m.of.texts.Get(m.edition, sides, func() ([]byte, int, error) {
 		text, err := join()
 		return text, len(text) + mergeOutcomeBytes, err
 	})

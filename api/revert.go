@@ -48,7 +48,7 @@ func revertChangeset(c *Call, body *RevertChangeset) (Reply, error) {
 				return nil, nil
 			}
 			message = c.said(reverted.Message, reverted.Away)
-			return view.PlanReversal(reverted, c.Service.Engine.Blob, c.Service.merges)
+			return view.PlanReversal(reverted, c.Service.Engine.Blob, c.Service.knownMerges())
 		},
 		func(plan *work.MergePlan) work.Command {
 			return &work.RevertChangeset{

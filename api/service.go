@@ -10,6 +10,7 @@ import (
 	"pws/api/cursor"
 	"pws/identity"
 	"pws/internal/memo"
+	"pws/work"
 )
 
 // Service binds the operations to an engine and a deployment.
@@ -22,7 +23,7 @@ type Service struct {
 	// choosing holds the keys of running requests that have not chosen a project yet.
 	choosing sync.Map
 	claims   claimLocks
-	// These remember results that take long and depend on immutable contents alone.
+	// These remember results that take long and depend on immutable contents alone. See edition.
 	merges    *mergeMemo
 	diffs     *memo.Memo[diffSides, fileDiffs]
 	filePages *memo.Memo[filePage, filesMade]
@@ -39,6 +40,13 @@ func NewService(engine Engine, config Config) *Service {
 		filePages: memo.New[filePage, filesMade](filePagesMax),
 	}
 }
+
+// edition is the number of purged contents. Results of an earlier one may show a content that was
+// purged since.
+func (s *Service) edition() uint64 { return uint64(len(s.Engine.Identity().PurgedContents())) }
+
+// knownMerges are the remembered merges.
+func (s *Service) knownMerges() work.KnownMerges { return mergeEdition{s.merges, s.edition()} }
 
 // Config holds the settings of the deployment that operations need.
 type Config struct {

@@ -156,7 +156,7 @@ func (c *Call) ownMerge(
 		if w == nil || w.Agent != c.Agent || w.Status.Final() {
 			return nil, nil
 		}
-		return plan(view, w, c.Service.Engine.Blob, c.Service.merges)
+		return plan(view, w, c.Service.Engine.Blob, c.Service.knownMerges())
 	}
 }
 

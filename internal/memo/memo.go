@@ -9,11 +9,12 @@ import (
 
 // Memo remembers results that depend on nothing but their key, up to a total size; the one that was
 // used least recently is dropped first. While a result is being made, all others who want it wait
-// for it.
+// for it. A new edition forgets all results.
 type Memo[K comparable, V any] struct {
 	sizeMax int
 	mu      struct {
 		sync.Mutex
+		edition uint64
 		entries map[K]*remembered[K, V]
 		// used has the complete entries, the one used last at the front; size is their total.
 		used list.List
@@ -40,15 +41,28 @@ func New[K comparable, V any](sizeMax int) *Memo[K, V] {
 
 var errNotMade = errors.New("the result that the request waited for was not made")
 
-// Get returns the result for a key, which it makes if it is not known. The size of a result is its
-// approximate size in memory. A result is not kept if its size is 0, if it takes more than half of
-// the total, or if it is an error. A nil memo keeps nothing.
-func (m *Memo[K, V]) Get(key K, make func() (value V, size int, err error)) (V, error) {
+// Get returns the result for a key in an edition, which it makes if it is not known. The size of a
+// result is its approximate size in memory. A result is not kept if its size is 0, if it takes more
+// than half of the total, if it is an error, or if there is a newer edition. A nil memo keeps
+// nothing.
+func (m *Memo[K, V]) Get(
+	edition uint64, key K, make func() (value V, size int, err error),
+) (V, error) {
 	if m == nil {
 		value, _, err := make()
 		return value, err
 	}
 	m.mu.Lock()
+	if m.mu.edition < edition {
+		m.mu.edition, m.mu.size = edition, 0
+		clear(m.mu.entries)
+		m.mu.used.Init()
+	}
+	if edition < m.mu.edition {
+		m.mu.Unlock()
+		value, _, err := make()
+		return value, err
+	}
 	if known, ok := m.mu.entries[key]; ok {
 		if known.place != nil {
 			m.mu.used.MoveToFront(known.place)
@@ -79,6 +93,10 @@ func (m *Memo[K, V]) begin(key K) *remembered[K, V] {
 
 // keep adds a complete entry to those in use, or drops it. The lock is held.
 func (m *Memo[K, V]) keep(one *remembered[K, V]) {
+	if m.mu.entries[one.key] != one {
+		// A newer edition has forgotten it.
+		return
+	}
 	if one.err != nil || one.size == 0 || one.size > m.sizeMax/2 {
 		delete(m.mu.entries, one.key)
 		return

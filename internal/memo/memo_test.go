@@ -14,7 +14,7 @@ func TestMemoMakesEqualResultsOnce(t *testing.T) {
 	var wait sync.WaitGroup
 	for range 50 {
 		wait.Go(func() {
-			got, err := m.Get(1, func() (int, int, error) {
+			got, err := m.Get(0, 1, func() (int, int, error) {
 				made.Add(1)
 				<-release
 				return 7, 10, nil
@@ -35,7 +35,7 @@ func TestMemoIsBounded(t *testing.T) {
 	m := New[int, int](100)
 	made := map[int]int{}
 	get := func(key, size int, err error) {
-		_, _ = m.Get(key, func() (int, int, error) {
+		_, _ = m.Get(0, key, func() (int, int, error) {
 			made[key]++
 			return key, size, err
 		})
@@ -78,9 +78,29 @@ func TestMemoForgetsWhatPanics(t *testing.T) {
 	m := New[int, int](100)
 	func() {
 		defer func() { _ = recover() }()
-		_, _ = m.Get(1, func() (int, int, error) { panic("broken") })
+		_, _ = m.Get(0, 1, func() (int, int, error) { panic("broken") })
 	}()
-	if got, err := m.Get(1, func() (int, int, error) { return 7, 1, nil }); got != 7 || err != nil {
+	if got, err := m.Get(0, 1, func() (int, int, error) { return 7, 1, nil }); got != 7 || err != nil {
 		t.Errorf("got %d, %v", got, err)
+	}
+}
+
+func TestEditionForgets(t *testing.T) {
+	m := New[string, int](100)
+	get := func(edition uint64, value int) int {
+		got, _ := m.Get(edition, "key", func() (int, int, error) { return value, 40, nil })
+		return got
+	}
+	var during int
+	got, _ := m.Get(0, "key", func() (int, int, error) {
+		// It is forgotten while it is made.
+		during = get(1, 2)
+		return 1, 40, nil
+	})
+	if during != 2 || got != 1 || get(1, 3) != 2 || get(0, 4) != 4 || get(1, 5) != 2 {
+		t.Errorf("%d, %d, then %d", during, got, get(1, 6))
+	}
+	if get(2, 7) != 7 || m.mu.size != 40 || m.mu.used.Len() != 1 {
+		t.Errorf("%d bytes in %d entries", m.mu.size, m.mu.used.Len())
 	}
 }

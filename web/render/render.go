@@ -64,7 +64,7 @@ func New(workers int) *Renderer {
 // get returns the result of a text: the remembered one, or that of make, which runs when there is a
 // worker. Parts are what the result depends on, the kind first.
 func (r *Renderer) get(make func() (string, bool), parts ...string) Result {
-	result, err := r.results.Get(keyOf(parts), func() (Result, int, error) {
+	result, err := r.results.Get(0, keyOf(parts), func() (Result, int, error) {
 		if !r.begin() {
 			return Result{}, 0, errBusy
 		}
