@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -94,6 +95,29 @@ const lockWait = 20 * time.Millisecond
 // Locked calls run while this process alone has the lock of a name. Locks end with their process.
 func (f Folders) Locked(ctx context.Context, name string, run func() error) error {
 	return WithLock(ctx, filepath.Join(f.State, "locks", name), run)
+}
+
+// secretBytes is the length of the secret.
+const secretBytes = 32
+
+// Secret returns random bytes that are the same for all programs of this user, and makes them where
+// there are none. Errors: those of the file system; a file that is too short.
+func (f Folders) Secret() (secret []byte, err error) {
+	name := filepath.Join(f.State, "secret")
+	if secret, err = os.ReadFile(name); errors.Is(err, fs.ErrNotExist) {
+		err = f.Locked(context.Background(), "secret", func() error {
+			if secret, err = os.ReadFile(name); !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			secret = make([]byte, secretBytes)
+			_, _ = rand.Read(secret)
+			return writePrivate(name, secret)
+		})
+	}
+	if err == nil && len(secret) < secretBytes {
+		err = fmt.Errorf("%s has %d bytes and not %d: remove it", name, len(secret), secretBytes)
+	}
+	return secret, err
 }
 
 // WithLock calls run while this process alone has the lock that is a file, and makes its folder.

@@ -45,7 +45,7 @@ type journal struct {
 // those that a killed one has left.
 func (t *Tree) complete() error {
 	var j journal
-	exists, err := t.readJSON(journalFile, &j)
+	exists, err := t.readOrder(journalFile, &j)
 	if err != nil || !exists {
 		return err
 	}

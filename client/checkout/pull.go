@@ -39,6 +39,8 @@ type Pulled struct {
 	Conflicts []Conflict `json:"conflicts"`
 	// LeftOut are files of the project that are not in the directory.
 	LeftOut []LeftOut `json:"left_out"`
+	// Published are the changesets of a push that was killed, which the pull has completed.
+	Published []string `json:"published"`
 }
 
 // plan is a pull that is being prepared.
@@ -69,7 +71,7 @@ func (t *Tree) Pull(ctx context.Context) (Pulled, error) {
 	p := &plan{tree: t, head: head, both: map[string]bool{}}
 	p.done = Pulled{
 		Changeset: head, Written: []string{}, Deleted: []string{}, Merged: []string{},
-		Conflicts: []Conflict{}, LeftOut: []LeftOut{},
+		Conflicts: []Conflict{}, LeftOut: []LeftOut{}, Published: append([]string{}, t.completed...),
 	}
 	if head == t.base.Changeset {
 		return p.done, nil
@@ -90,7 +92,7 @@ func (t *Tree) Pull(ctx context.Context) (Pulled, error) {
 	if err := p.stage(ctx); err != nil {
 		return Pulled{}, err
 	}
-	err = t.writeJSON(journalFile, journal{Effects: p.effects, Next: p.next})
+	err = t.writeOrder(journalFile, journal{Effects: p.effects, Next: p.next})
 	if err == nil {
 		err = t.complete()
 	}

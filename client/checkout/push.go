@@ -189,7 +189,7 @@ func (t *Tree) pushPart(ctx context.Context, one part, message string) (string, 
 		next.Conflicts = without(next.Conflicts, change.Path)
 	}
 	sent := sentPush{Key: client.NewIdempotencyKey(), Body: body, Next: next}
-	if err := t.writeJSON(pushFile, sent); err != nil {
+	if err := t.writeOrder(pushFile, sent); err != nil {
 		return "", err
 	}
 	return t.send(ctx, sent)
@@ -218,7 +218,7 @@ func (t *Tree) send(ctx context.Context, sent sentPush) (string, error) {
 // had no effect: what it would have published is pushed anew.
 func (t *Tree) completePush(ctx context.Context) error {
 	var sent sentPush
-	exists, err := t.readJSON(pushFile, &sent)
+	exists, err := t.readOrder(pushFile, &sent)
 	if err != nil || !exists {
 		return err
 	}

@@ -56,6 +56,8 @@ type Options struct {
 	// the directory and in the project are the same.
 	Folder string
 	Remote Remote
+	// Secret is the same for all programs of a user, and nobody else knows it.
+	Secret []byte
 	// Progress is called while contents are transferred, with the bytes that are done and all of
 	// them; nil for nobody.
 	Progress func(done, total int64)
@@ -65,6 +67,7 @@ type Options struct {
 type Tree struct {
 	dir      string
 	prefix   string
+	secret   []byte
 	root     *os.Root
 	remote   Remote
 	progress func(done, total int64)
@@ -92,7 +95,7 @@ func Open(o Options) (*Tree, error) {
 	}
 	t := &Tree{
 		dir: o.Dir, prefix: prefix, root: root, remote: o.Remote, progress: o.Progress,
-		before: func(string) error { return nil },
+		secret: o.Secret, before: func(string) error { return nil },
 	}
 	if t.progress == nil {
 		t.progress = func(int64, int64) {}

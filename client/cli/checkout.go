@@ -140,8 +140,12 @@ func (*Common) treeOf(env *Env, caller *account, bound Binding) (*checkout.Tree,
 			`set files = "." or a folder in ` + filepath.Join(bound.root, bindingFolder, bindingFile),
 		}
 	}
+	secret, err := env.Folders.Secret()
+	if err != nil {
+		return nil, err
+	}
 	return checkout.Open(checkout.Options{
-		Dir: bound.root, Folder: bound.Files,
+		Dir: bound.root, Folder: bound.Files, Secret: secret,
 		Remote:   checkout.Remote{Client: caller.Client, Project: bound.Project},
 		Progress: env.progress(),
 	})
@@ -208,6 +212,9 @@ func printPulled(out io.Writer, done checkout.Pulled) error {
 		fmt.Fprintf(out, "CONFLICT  %s %s\n", line(one.Path), whats[one.Kind])
 	}
 	printLeftOut(out, done.LeftOut)
+	if len(done.Published) > 0 {
+		fmt.Fprintf(out, "Published %s, which was begun before.\n", strings.Join(done.Published, ", "))
+	}
 	_, err := fmt.Fprintf(out, "At changeset %s.\n", done.Changeset)
 	return err
 }
