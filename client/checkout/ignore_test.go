@@ -103,3 +103,25 @@ func TestFoundFiles(t *testing.T) {
 		t.Errorf("changed %q, left out %q", changed, status.LeftOut)
 	}
 }
+
+// TestIgnoredFilesInHook finds files as a hook of git does, which git binds to its repository by
+// variables of the environment.
+func TestIgnoredFilesInHook(t *testing.T) {
+	program, err := exec.LookPath("git")
+	if err != nil {
+		t.Skip("there is no git")
+	}
+	dir := t.TempDir()
+	write(t, dir, files{".gitignore": "secret*\n", "docs/secret.env": "x", "docs/a": "x"})
+	out, err := exec.Command(program, "-C", dir, "init", "--quiet").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	t.Setenv("GIT_DIR", filepath.Join(dir, ".git"))
+	t.Setenv("GIT_INDEX_FILE", filepath.Join(dir, ".git", "index"))
+	tree := newFake(t, files{}).copyOf(t, filepath.Join(dir, "docs"))
+	found, _, err := tree.find()
+	if err != nil || !slices.Equal(found, []string{"a"}) {
+		t.Errorf("found %q, %v", found, err)
+	}
+}

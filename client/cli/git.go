@@ -6,12 +6,13 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"pws/client/checkout"
 )
 
 // gitTree is what git says of a directory: where it stands, and which paths differ from that.
@@ -77,11 +78,8 @@ func gitRoot(dir string) string {
 	}
 }
 
-// gitOutput runs git without its optional locks, and without programs that the repository names.
 func gitOutput(ctx context.Context, dir string, args ...string) (string, error) {
-	command := exec.CommandContext(ctx, "git",
-		append([]string{"--no-optional-locks", "-c", "core.fsmonitor=false"}, args...)...)
-	command.Dir = dir
+	command := checkout.GitCommand(ctx, "git", dir, args...)
 	const afterKill = 50 * time.Millisecond
 	command.WaitDelay = afterKill
 	out, err := command.Output()
