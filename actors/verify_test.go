@@ -228,7 +228,7 @@ func TestVerifyCountsAndIsReadOnly(t *testing.T) {
 func TestVerifyFailsWhileAServerRuns(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	e := openAt(t, dir)
-	if _, err := Verify(dir); !errors.Is(err, offline.ErrInUse) {
+	if _, err := Verify(dir); !errors.Is(err, datadir.ErrInUse) {
 		t.Errorf("not refused: %v", err)
 	}
 	if err := e.Close(); err != nil {

@@ -16,6 +16,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"pws/internal/datadir"
 )
 
 // The files of a member, and of the authority.
@@ -184,8 +186,14 @@ type Identity struct {
 // Plain is an identity without certificates, for members on one machine.
 func Plain(secret []byte) *Identity { return &Identity{Secret: secret} }
 
-// LoadIdentity reads the folder of a member that MakeAuthority has made.
+// LoadIdentity reads the folder of a member that MakeAuthority has made. It refuses keys that all
+// users of the machine may read.
 func LoadIdentity(folder string, member uint64) (*Identity, error) {
+	for _, name := range []string{secretFile, memberKeyFile} {
+		if err := datadir.RequireSecret(filepath.Join(folder, name)); err != nil {
+			return nil, err
+		}
+	}
 	secret, err := os.ReadFile(filepath.Join(folder, secretFile))
 	if err != nil {
 		return nil, err

@@ -10,7 +10,9 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -388,6 +390,22 @@ func TestAuthority(t *testing.T) {
 	}
 	if _, err := LoadIdentity(filepath.Join(dir, "member-2"), 1); err == nil {
 		t.Error("the certificate of another member is taken")
+	}
+	for _, name := range []string{secretFile, memberKeyFile} {
+		key := filepath.Join(dir, "member-2", name)
+		if err := os.Chmod(key, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := LoadIdentity(filepath.Join(dir, "member-2"), 2)
+		if runtime.GOOS != "windows" && (err == nil || !strings.Contains(err.Error(), "chmod")) {
+			t.Errorf("%s can be read by all: %v", name, err)
+		}
+		if err := os.Chmod(key, 0o640); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := LoadIdentity(filepath.Join(dir, "member-2"), 2); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -84,12 +84,14 @@ type Source struct {
 	Address string
 	Number  uint64
 	// Receive makes a data directory of files as Settings.Files has written them.
+	// It makes nothing where it fails, and touches nothing that is there.
 	Receive func(from io.Reader, dir string) error
 }
 
 // Join makes the data directory of a member that was added, or will be, from a copy of another
 // member's. It makes nothing where it fails. Data, Number, Keys and Plain of the settings are used.
-// Errors: those of the keys and of the network; a directory that has something.
+// Errors: those of the keys and of the network; a directory that has something; the number of a
+// voter, or of a member that was removed.
 func Join(ctx context.Context, s Settings, source Source) error {
 	if err := datadir.MakeRoom(s.Data); err != nil {
 		return err
@@ -104,10 +106,11 @@ func Join(ctx context.Context, s Settings, source Source) error {
 	}
 	defer copied.close()
 	partial := filepath.Clean(s.Data) + ".joining"
-	err = source.Receive(copied.files, partial)
-	if err == nil {
-		err = replica.Join(filepath.Join(partial, datadir.RaftName), copied.descriptor)
+	// Where it fails it leaves nothing, or what belongs to another Join.
+	if err := source.Receive(copied.files, partial); err != nil {
+		return err
 	}
+	err = replica.Join(filepath.Join(partial, datadir.RaftName), s.Number, copied.descriptor)
 	if err == nil {
 		err = (&note{number: s.Number, group: copied.group}).write(partial)
 	}

@@ -340,8 +340,13 @@ func NumberOf(dir string) (uint64, error) {
 }
 
 // Leave makes the data directory of a member, which does not run, that of a single server. The
-// member must not take part in the group again.
+// member must not take part in the group again. Errors: datadir.ErrInUse; a directory of no member.
 func Leave(dir string) error {
+	lock, err := datadir.LockOffline(dir)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
 	if err := datadir.FinishRenewal(dir); err != nil {
 		return err
 	}

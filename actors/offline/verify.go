@@ -13,15 +13,10 @@ import (
 	"pws/index/feed"
 	"pws/index/search"
 	"pws/internal/datadir"
-	"pws/internal/disk"
 	"pws/journal"
 	"pws/snapshot"
 	"pws/uploads"
 )
-
-// ErrInUse says that a server has the data directory open.
-var ErrInUse = errors.New("the data directory is in use by a running server; " +
-	"stop it, or make a backup and verify that")
 
 // Report is what Verify has counted.
 type Report struct {
@@ -123,7 +118,7 @@ func (d *Damage) addf(format string, values ...any) { d.add(fmt.Errorf(format, v
 // they join without a gap, and that all that a state names is there. It changes nothing, and a
 // server cannot start meanwhile.
 //
-// The error is a *Damage, with a report of what could be counted, or ErrInUse, or what kept Verify
+// The error is a *Damage, with a report of what could be counted, or datadir.ErrInUse, or what kept Verify
 // from reading.
 func Verify(dir string, rebuilder NewRebuilder) (*Report, error) {
 	dir, err := filepath.Abs(dir)
@@ -133,7 +128,7 @@ func Verify(dir string, rebuilder NewRebuilder) (*Report, error) {
 	if err := datadir.Check(dir); err != nil {
 		return nil, err
 	}
-	lock, err := lockOffline(dir)
+	lock, err := datadir.LockOffline(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -147,25 +142,6 @@ func Verify(dir string, rebuilder NewRebuilder) (*Report, error) {
 		return &v.report, &v.damage
 	}
 	return &v.report, nil
-}
-
-// lockOffline keeps servers away from a data directory. A backup has no lock file, and gets none.
-func lockOffline(dir string) (io.Closer, error) {
-	file, err := os.Open(filepath.Join(dir, datadir.LogName, datadir.LogLockName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return io.NopCloser(nil), nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	err = disk.TryLock(file, false)
-	if err == nil {
-		return file, nil
-	}
-	if errors.Is(err, disk.ErrLocked) {
-		err = fmt.Errorf("%s: %w", dir, ErrInUse)
-	}
-	return nil, errors.Join(err, file.Close())
 }
 
 // checkSearch is what can be said of the search index.
@@ -310,7 +286,7 @@ func (v *verifier) checkFeed(logSound bool) error {
 		v.damage.add(err)
 		return nil
 	case errors.Is(err, feed.ErrLocked):
-		return fmt.Errorf("%s: %w", v.dir, ErrInUse)
+		return fmt.Errorf("%s: %w", v.dir, datadir.ErrInUse)
 	case err == nil && logSound && v.report.Feed.Files > 0:
 		log := &v.report.Log
 		if err := feed.CheckJoin(dir, v.report.Feed.Last, log.First, log.Last); err != nil {
@@ -331,7 +307,7 @@ func (v *verifier) checkUploads() error {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, uploads.ErrCorrupt):
 		return nil
 	case errors.Is(err, uploads.ErrLocked):
-		return fmt.Errorf("%s: %w", v.dir, ErrInUse)
+		return fmt.Errorf("%s: %w", v.dir, datadir.ErrInUse)
 	}
 	return err
 }
@@ -341,7 +317,7 @@ func (v *verifier) check(err, locked error) (sound bool, _ error) {
 		return false, nil
 	}
 	if errors.Is(err, locked) {
-		err = fmt.Errorf("%s: %w", v.dir, ErrInUse)
+		err = fmt.Errorf("%s: %w", v.dir, datadir.ErrInUse)
 	}
 	return err == nil, err
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"pws/client"
 	"pws/client/checkout"
@@ -340,7 +341,8 @@ func printStatus(out io.Writer, s checkout.Status) error {
 
 // printAny prints a value of the client as the data of an answer.
 func (o *Output) printAny(env *Env, of any, text func(io.Writer) error) error {
-	data, err := json.Marshal(of)
+	// Names of files may be anything.
+	data, err := json.Marshal(of, jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		return err
 	}

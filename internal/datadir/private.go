@@ -12,6 +12,9 @@ import (
 // others are the permission bits of everybody but the owner.
 const others fs.FileMode = 0o077
 
+// everybody are those of users who are neither the owner nor in the group.
+const everybody fs.FileMode = 0o007
+
 // RequirePrivate refuses a data directory that other users of the machine may open, and returns the
 // command that closes it. A directory that does not exist will be created as a private one.
 func RequirePrivate(dir string) error {
@@ -26,6 +29,17 @@ func RequirePrivate(dir string) error {
 			"close it with: chmod -R go-rwx '%s'", dir, info.Mode().Perm(), dir)
 	}
 	return nil
+}
+
+// RequireSecret refuses a file that all users of the machine may read, and returns the command that
+// closes it. A group may read it: that is how secrets are given to services.
+func RequireSecret(name string) error {
+	info, err := os.Stat(name)
+	if err != nil || runtime.GOOS == "windows" || info.Mode()&everybody == 0 {
+		return err
+	}
+	return fmt.Errorf("%s is open to all users of this machine (mode %04o); close it with: "+
+		"chmod o-rwx '%s'", name, info.Mode().Perm(), name)
 }
 
 // Tighten takes the permissions of other users from all files in a data directory. Older versions

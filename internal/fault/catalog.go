@@ -405,7 +405,7 @@ var Catalog = []Entry{
 	},
 	{
 		Code: ApprovalPending, Status: 409, Action: "WAIT_FOR_DECISION",
-		Details:     []string{"contribution_id"},
+		Details: []string{"contribution_id"},
 		Description: "The workspace has not changed since it was submitted. Its contribution waits for " +
 			"a decision, or for the changes that a review asks for.",
 	},

@@ -36,11 +36,14 @@ func (h *hub) copyOf(from *resident, number uint64) *resident {
 		return os.RemoveAll(to) == nil &&
 			os.CopyFS(to, os.DirFS(filepath.Join(from.dir, "log"))) == nil
 	})
-	if err := Join(filepath.Join(r.dir, "raft"), descriptor); err != nil {
+	if err := Join(filepath.Join(r.dir, "raft"), r.member, descriptor); err != nil {
 		h.t.Fatal(err)
 	}
-	if err := Join(filepath.Join(r.dir, "raft"), descriptor); err == nil {
+	if err := Join(filepath.Join(r.dir, "raft"), r.member, descriptor); err == nil {
 		h.t.Error("it joins twice")
+	}
+	if err := Join(h.t.TempDir(), from.member, descriptor); !errors.Is(err, ErrNumberUsed) {
+		h.t.Errorf("it joins with the number of a voter: %v", err)
 	}
 	h.mu.Lock()
 	h.members = append(h.members, r)

@@ -176,7 +176,7 @@ func (n *Node) listens() bool {
 // Step takes a message of another member. What removed members send is ignored; others that this
 // one does not know may be new.
 func (n *Node) Step(m *raftpb.Message) {
-	if !n.hears(m) {
+	if n.failed != nil || !n.hears(m) {
 		return
 	}
 	switch m.GetType() {
@@ -189,7 +189,7 @@ func (n *Node) Step(m *raftpb.Message) {
 		return
 	case raftpb.MsgHeartbeat:
 		// A leader names nothing that this member has not acknowledged.
-		if m.GetTerm() >= n.log.hard.GetTerm() && m.GetCommit() > n.log.last() && n.failed == nil {
+		if m.GetTerm() >= n.log.hard.GetTerm() && m.GetCommit() > n.log.last() {
 			n.fail(fmt.Errorf("%w: %d, and the last is %d", ErrForgotten, m.GetCommit(), n.log.last()))
 			return
 		}
