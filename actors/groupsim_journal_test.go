@@ -2,6 +2,7 @@ package actors
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -240,6 +241,21 @@ func (m simMachine) Install(position uint64, _ []byte) error {
 	}
 	m.j.server.sim.counts.installs++
 	return m.j.failed
+}
+
+// Has implements replica.Machine.
+func (m simMachine) Has(pos uint64, payload []byte) (same bool, err error) {
+	err = m.j.entries.read(pos, func(_ uint64, has []byte) error {
+		same = string(has) == string(payload)
+		return errSimPulled
+	})
+	switch {
+	case errors.Is(err, errSimPulled):
+		return same, nil
+	case errors.Is(err, journal.ErrOutOfRange):
+		return true, nil
+	}
+	return same, err
 }
 
 // end reports all that was appended and not reported: nobody learns what becomes of it.

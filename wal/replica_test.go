@@ -46,6 +46,11 @@ func (m *member) Yield() { m.reign = 0 }
 // Install implements replica.Machine.
 func (m *member) Install(uint64, []byte) error { return errors.New("nobody else has a state") }
 
+// Has implements replica.Machine.
+func (m *member) Has(pos uint64, payload []byte) (bool, error) {
+	return m.values[pos-1] == string(payload), nil
+}
+
 func (m *member) add(pos uint64, value string) error {
 	if pos != uint64(len(m.values))+1 {
 		return fmt.Errorf("%d follows %d", pos, len(m.values))

@@ -145,6 +145,7 @@ type Journal struct {
 	members  []Member
 	released bool
 	cut      bool
+	recalled recalled
 
 	mu struct {
 		sync.Mutex

@@ -18,6 +18,8 @@ type Machine interface {
 	// Install replaces all by the state of a descriptor that another member gave to Compact, and
 	// makes that durable. The newest entry in it is that of the position.
 	Install(position uint64, descriptor []byte) error
+	// Has reports whether the machine has a payload at a position that it has applied already.
+	Has(position uint64, payload []byte) (bool, error)
 }
 
 // Config is how a Node runs.
@@ -69,6 +71,8 @@ type Node struct {
 	// time.
 	queue, inFlight []queued
 	queueBytes      int
+	// assured is the newest index of raft of which the log knew at the start that it was agreed on.
+	assured uint64
 	// quiet are the ticks since the last record, listening those that remain of ListenTicks, and
 	// opened is the term of the log at the start.
 	quiet, listening int
@@ -129,7 +133,8 @@ type queued struct {
 func NewNode(config Config) (*Node, error) {
 	n := &Node{
 		config: config, log: config.Log, listening: config.ListenTicks,
-		opened: config.Log.hard.GetTerm(), awaited: map[uint64]int{},
+		assured: config.Log.hard.GetCommit(),
+		opened:  config.Log.hard.GetTerm(), awaited: map[uint64]int{},
 		heard: map[uint64]int{}, near: map[uint64]int{}, announced: map[uint64]announcement{},
 	}
 	if n.config.Understands == 0 {
@@ -487,7 +492,7 @@ func (n *Node) command(e *raftpb.Entry) error {
 	case err != nil:
 		return err
 	case c.batch != nil:
-		return n.applyBatch(c.batch)
+		return n.applyBatch(c.batch, e.GetIndex() > n.assured)
 	case c.format != 0:
 		return n.applyFormat(c.format)
 	}
@@ -506,7 +511,9 @@ func (n *Node) lead(reign journal.Reign) {
 	n.config.Machine.Lead(reign)
 }
 
-func (n *Node) applyBatch(b *batch) error {
+// applyBatch applies a batch of entries, and compares those that the machine has already where the
+// batch is new to this member.
+func (n *Node) applyBatch(b *batch, compare bool) error {
 	if n.unfenced {
 		n.gate.Position = b.first + uint64(len(b.payloads)) - 1
 	} else if !n.gate.Admit(b.reign, b.first, uint64(len(b.payloads))) {
@@ -518,6 +525,12 @@ func (n *Node) applyBatch(b *batch) error {
 	for at, payload := range b.payloads {
 		pos := b.first + uint64(at)
 		if pos <= n.config.Position {
+			if !compare {
+				continue
+			}
+			if err := n.requireSame(pos, payload); err != nil {
+				return err
+			}
 			continue
 		}
 		if err := n.config.Machine.Follow(pos, payload); err != nil {
@@ -526,6 +539,15 @@ func (n *Node) applyBatch(b *batch) error {
 		n.config.Position = pos
 	}
 	return nil
+}
+
+// requireSame returns ErrOtherHistory where the machine has another entry at a position.
+func (n *Node) requireSame(pos uint64, payload []byte) error {
+	same, err := n.config.Machine.Has(pos, payload)
+	if err == nil && !same {
+		err = fmt.Errorf("%w: entry %d is another one", ErrOtherHistory, pos)
+	}
+	return err
 }
 
 // applyOwn reports the batch of this reign that is in flight.

@@ -137,6 +137,9 @@ func (o *server) Install(position uint64, descriptor []byte) error {
 	return nil
 }
 
+// Has implements Machine. The simulation compares all members at the end.
+func (o *server) Has(uint64, []byte) (bool, error) { return true, nil }
+
 // write is a value on its way.
 type write struct {
 	server *server
