@@ -23,6 +23,8 @@ const (
 // ago: the time that the message took makes the clock look slower.
 type clocks struct {
 	log *slog.Logger
+	// news has a value AFTER a clock was heard for the first time in clockFresh.
+	news chan struct{}
 	mu  struct {
 		sync.Mutex
 		of map[uint64]sample
@@ -37,7 +39,7 @@ type sample struct {
 }
 
 func newClocks(log *slog.Logger) *clocks {
-	c := &clocks{log: log}
+	c := &clocks{log: log, news: make(chan struct{}, 1)}
 	c.mu.of = map[uint64]sample{}
 	return c
 }
@@ -57,6 +59,13 @@ func (c *clocks) note(member uint64, theirs, now time.Time) {
 		c.log.Info("the clocks of two members agree again", "member", member, "ahead", one.ahead)
 	}
 	c.mu.of[member] = one
+	if now.Sub(before.at) < clockFresh {
+		return
+	}
+	select {
+	case c.news <- struct{}{}:
+	default:
+	}
 }
 
 // ahead returns how far ahead the clocks of others are that were sent lately.

@@ -5,25 +5,24 @@ import (
 	"time"
 )
 
-// watchFitness keeps this member from leading while its clock is far from that of most members, and
-// has another member lead whose disk has room when its own is nearly full: a leader without room
-// refuses writes. A full member may still become the leader, because one that serves reads alone is
-// better than none.
+// watchFitness keeps this member from leading while its clock is far from that of most members, or
+// it does not know the clocks of most, as at the start. It has another member lead whose disk has
+// room when its own is nearly full: a leader without room refuses writes. A full member may still
+// become the leader, because one that serves reads alone is better than none.
 func (m *Membership) watchFitness() {
 	ticker := time.NewTicker(clockEvery)
 	defer ticker.Stop()
-	eligible, asked := true, map[uint64]time.Time{}
+	eligible, right, asked := true, true, map[uint64]time.Time{}
 	for {
-		select {
-		case <-m.network.alive.Done():
-			return
-		case <-ticker.C:
-		}
-		behind := m.network.clocks.behindMost(m.network.config.Now())
-		if right := behind.Abs() <= clockLeads; right != eligible {
-			eligible = right
+		now := m.network.config.Now()
+		behind, knows := m.network.clocks.behindMost(now), m.knowsClocks(now)
+		if near := behind.Abs() <= clockLeads; near != right {
+			right = near
 			m.settings.Log.Warn("a member leads only while its clock is near that of most members",
-				"eligible", eligible, "behind", behind)
+				"eligible", right, "behind", behind)
+		}
+		if fit := right && knows; fit != eligible {
+			eligible = fit
 			if m.journal.SetEligible(m.network.alive, eligible) != nil {
 				return
 			}
@@ -31,7 +30,7 @@ func (m *Membership) watchFitness() {
 		// What fails is tried again by the next tick.
 		switch {
 		case !m.Leads():
-		case !eligible:
+		case !right:
 			m.handOverSoon(0)
 		case m.Status().Full:
 			if to := m.roomy(asked, time.Now()); to != 0 {
@@ -40,7 +39,29 @@ func (m *Membership) watchFitness() {
 				m.handOverSoon(to)
 			}
 		}
+		select {
+		case <-m.network.alive.Done():
+			return
+		case <-ticker.C:
+		case <-m.network.clocks.news:
+		}
 	}
+}
+
+// knowsClocks reports whether the clocks of most voters are known, this member included.
+func (m *Membership) knowsClocks(now time.Time) bool {
+	heard := m.network.clocks.ahead(now)
+	voters, known := 0, 0
+	for _, one := range m.Status().Members {
+		if !one.Voter {
+			continue
+		}
+		voters++
+		if _, is := heard[one.Number]; is || one.Number == m.settings.Number {
+			known++
+		}
+	}
+	return known > voters/2
 }
 
 // handOverSoon has another member lead, any if the number is 0, unless that takes too long.

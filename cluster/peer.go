@@ -138,10 +138,14 @@ func (p *peer) watch(conn net.Conn) {
 	}
 }
 
-// send sends messages until the connection ends.
+// send sends messages until the connection ends. The clock comes first: no member leads that does
+// not know the clocks of most.
 func (p *peer) send(conn net.Conn) error {
 	clock := time.NewTicker(clockEvery)
 	defer clock.Stop()
+	if err := p.write(conn, p.appendClock(nil)); err != nil {
+		return err
+	}
 	var buffer []byte
 	for {
 		kind := frameClock
@@ -154,8 +158,7 @@ func (p *peer) send(conn net.Conn) error {
 		}
 		buffer = buffer[:0]
 		if kind == frameClock {
-			millis := uint64(p.network.config.Now().UnixMilli())
-			buffer = appendFrame(buffer, frameClock, binary.AppendUvarint(nil, millis))
+			buffer = p.appendClock(buffer)
 		}
 		for _, m := range p.take() {
 			body, err := proto.Marshal(m)
@@ -176,6 +179,11 @@ func (p *peer) send(conn net.Conn) error {
 			buffer = nil
 		}
 	}
+}
+
+func (p *peer) appendClock(buffer []byte) []byte {
+	millis := uint64(p.network.config.Now().UnixMilli())
+	return appendFrame(buffer, frameClock, binary.AppendUvarint(nil, millis))
 }
 
 func (p *peer) write(conn net.Conn, data []byte) error {
