@@ -351,7 +351,8 @@ func (e *TaskClaimExpired) apply(p *Project, _ Moment) {
 }
 
 // Decide decides any command. It records expired claims first, so that the command sees the
-// project as readers do, and opens a work session on the first write of an agent.
+// project as readers do, and opens a work session on the first write of an agent. It records the
+// expiry of a workspace BEFORE a change of its contribution.
 func Decide(command Command, p *Project, stamp Stamp) (Decision, error) {
 	p, expired := expireClaims(p, stamp)
 	decision, err := command.Decide(p, stamp)
@@ -362,7 +363,7 @@ func Decide(command Command, p *Project, stamp Stamp) (Decision, error) {
 		return decision, nil
 	}
 	decision.putAway()
-	decision.Events = opened(p, decision.Events, stamp)
+	decision.Events = opened(p, p.expiring(decision.Events, stamp.Now), stamp)
 	if len(expired) > 0 {
 		decision.Events = slices.Concat(recorded(expired, decision.Events), decision.Events)
 	}

@@ -312,7 +312,7 @@ func (c *AcceptContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
 		Contribution: contribution.ID, Changeset: published.ID, Note: c.Message,
 		Author: contribution.Author,
 	}
-	w, ok := p.Workspace(contribution.Workspace)
+	w, ok := p.WorkspaceAt(contribution.Workspace, stamp.Now)
 	if ok && p.isPublishedBy(w, revision, files) {
 		decision.Events = append(decision.Events, &WorkspacePublished{
 			Workspace: w.ID, Changeset: published.ID,

@@ -73,6 +73,37 @@ func (p *Project) expiredWorkspaces(now int64) (events []Event) {
 	return events
 }
 
+// expiring puts the ends of workspaces that have expired in front of events that change their
+// contributions, which would count as activity of the workspaces.
+func (p *Project) expiring(events []Event, now int64) []Event {
+	var ended []Event
+	for _, event := range events {
+		var changed id.ID
+		switch event := event.(type) {
+		case *ContributionReviewed:
+			changed = event.Contribution
+		case *ReviewDeleted:
+			changed = event.Contribution
+		case *ContributionConflicted:
+			changed = event.Contribution
+		case *ContributionAccepted:
+			changed = event.Contribution
+		case *ContributionRejected:
+			changed = event.Contribution
+		case *ContributionWithdrawn:
+			changed = event.Contribution
+		default:
+			continue
+		}
+		c, _ := p.Contribution(changed)
+		w, exists := p.Workspace(c.Workspace)
+		if exists && !w.Status.Final() && now >= p.WorkspaceExpiry(w) {
+			ended = append(ended, &WorkspaceEnded{Workspace: w.ID, Expired: true})
+		}
+	}
+	return append(ended, events...)
+}
+
 // workspaceQuota is the limit for the open workspaces of guests.
 var workspaceQuota = quota{
 	name: "open_workspaces", guests: GuestWorkspacesMax, newcomer: newcomerRecords,
