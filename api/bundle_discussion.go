@@ -53,10 +53,24 @@ func (i *importer) readDiscussion(from *Discussion, field string) (work.Discussi
 	checkForm(i, field, &input)
 	// A bundle without the status has an open discussion.
 	status, _ := work.ParseDiscussionStatus(from.Status)
-	return work.Discussion{
+	record := work.Discussion{
 		ID: i.id(id.Discussion, from.ID, field+".id"), Title: from.Title, Body: from.Body,
 		Subject: i.matter(from.Subject, field+".subject.id"), Status: status,
-	}, source{from.Origin, from.ID, from.Author, from.CreatedAt}
+		Deleted: deletionOf(from.DeletedAt),
+	}
+	if record.Deleted.Is() {
+		record.Title, record.Body, record.Subject = "", "", work.Matter{}
+	}
+	return record, source{from.Origin, from.ID, from.Author, from.CreatedAt}
+}
+
+// deletionOf is the mark of a deletion in a bundle. The import makes it one by the importer, because
+// the agent of the bundle may not exist here.
+func deletionOf(at *Time) (mark work.Deletion) {
+	if at != nil {
+		mark.At = max(1, int64(*at))
+	}
+	return mark
 }
 
 func (i *importer) matter(from *DiscussionSubject, field string) (about work.Matter) {
@@ -80,6 +94,10 @@ func (i *importer) readComment(from *Comment, field string) (work.Comment, sourc
 	record := work.Comment{
 		ID: i.id(id.Comment, from.ID, field+".id"), Body: from.Body,
 		Discussion: i.id(id.Discussion, from.DiscussionID, field+".discussion_id"),
+		Deleted:    deletionOf(from.DeletedAt),
+	}
+	if record.Deleted.Is() {
+		record.Body = ""
 	}
 	if from.ReplyToID != nil {
 		record.ReplyTo = named(id.Comment, *from.ReplyToID)

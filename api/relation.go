@@ -71,8 +71,8 @@ var relationOperations = []*Operation{
 		},
 		Tag: "relations", Summary: "List relations",
 		Doc: "Lists the relations of a project to other projects that the caller can read, and " +
-			"of those to it. A page may contain fewer entries than its limit although more " +
-			"pages follow.",
+			"of those to it that agents have recorded who are not blocked here. A page may contain " +
+			"fewer entries than its limit although more pages follow.",
 	}, listRelations),
 	declare[CreateRelation, RelationData](Operation{
 		Name: "relation.create", Method: "POST", Path: relationsPath,
@@ -84,7 +84,8 @@ var relationOperations = []*Operation{
 			fault.ProjectNotFound, fault.RoleRequired, fault.ProjectArchived, fault.QuotaExceeded,
 		},
 		Tag: "relations", Summary: "Create a relation",
-		Doc: "Records a relation of a project to another one. Needs the role MAINTAINER.",
+		Doc: "Records a relation of a project to another one, which shows it, too. Needs the role " +
+			"MAINTAINER.",
 	}, createRelation),
 }
 
@@ -126,6 +127,10 @@ func createRelation(c *Call, body *CreateRelation) (Reply, error) {
 	}
 	if target == nil || !target.Readable(c.Agent) {
 		return Reply{}, errProjectNotFound()
+	}
+	// The target shows the relation, with its note.
+	if err := target.RequireNotBlocked(c.Agent); err != nil {
+		return Reply{}, err
 	}
 	done, err := c.do(view.ID, command, nil)
 	if err != nil {
@@ -272,7 +277,8 @@ func (p *relationPage) others() (whole bool) {
 	}
 }
 
-// other adds the relations that one project recorded about this one, after a given one.
+// other adds the relations that one project recorded about this one, after a given one, without
+// those of agents that are blocked here.
 func (p *relationPage) other(project, before id.ID) (whole bool) {
 	source, whole := p.look(project)
 	if source == nil {
@@ -282,7 +288,7 @@ func (p *relationPage) other(project, before id.ID) (whole bool) {
 		return whole
 	}
 	source.Relations(before, func(one *work.Relation) bool {
-		if one.Target != p.view.ID {
+		if _, blocked := p.view.Block(one.CreatedBy); blocked || one.Target != p.view.ID {
 			return true
 		}
 		if whole = p.take(source, one, incoming); whole {

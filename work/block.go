@@ -38,6 +38,11 @@ func Authorize(command Command, p *Project, agent id.ID) error {
 	if _, leaving := command.(*UnwatchProject); p == nil || leaving {
 		return nil
 	}
+	return p.RequireNotBlocked(agent)
+}
+
+// RequireNotBlocked returns FORBIDDEN for a blocked agent.
+func (p *Project) RequireNotBlocked(agent id.ID) error {
 	if _, blocked := p.Block(agent); blocked {
 		return fault.New(fault.Forbidden,
 			"The owner or a maintainer has blocked the caller from writing in the project.").

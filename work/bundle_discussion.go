@@ -4,7 +4,7 @@ import "pws/internal/id"
 
 // importDiscussions keeps the discussions. A discussion whose subject was not imported becomes one
 // about the project. The file of a subject may have been deleted since. The importer counts as the
-// agent that closed or locked it, because the agent of the bundle may not exist here.
+// agent that closed, locked or deleted it, because the agent of the bundle may not exist here.
 func (b *bundleImport) importDiscussions() {
 	b.event.Discussions, b.event.Imported.Discussions = importRecords(
 		b, id.Discussion, "discussions", DiscussionsMax, b.Discussions,
@@ -13,6 +13,7 @@ func (b *bundleImport) importDiscussions() {
 			if made.Status != DiscussionOpen {
 				made.ChangedBy, made.ChangedAt = b.stamp.Agent, b.stamp.Now
 			}
+			b.markDeleted(&made.Deleted)
 			about := &made.Subject
 			if kind := about.Type.Prefix(); kind != "" {
 				about.ID = b.subject(kind, about.ID, field+".subject.id")
@@ -25,6 +26,13 @@ func (b *bundleImport) importDiscussions() {
 		})
 }
 
+// markDeleted makes the mark of a deletion one by the importer.
+func (b *bundleImport) markDeleted(mark *Deletion) {
+	if mark.Is() {
+		*mark = Deletion{By: b.stamp.Agent, At: b.stamp.Now}
+	}
+}
+
 // importComments keeps the comments, each after the one that it replies to.
 func (b *bundleImport) importComments() {
 	earlier := make(map[id.ID]*Comment, len(b.Comments))
@@ -34,6 +42,7 @@ func (b *bundleImport) importComments() {
 			old := made.ID
 			made.ID, made.Author, made.CreatedAt = fresh, b.stamp.Agent, b.stamp.Now
 			made.Discussion = b.named(id.Discussion, made.Discussion, field+".discussion_id")
+			b.markDeleted(&made.Deleted)
 			if !made.ReplyTo.IsZero() {
 				answered := earlier[made.ReplyTo]
 				if answered == nil || answered.Discussion != made.Discussion {
