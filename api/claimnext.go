@@ -33,6 +33,12 @@ const (
 
 func errNoTaskFits() error { return fault.New(fault.TaskNotFound, "No open task matches.") }
 
+// errNoTaskFound is errNoTaskFits where not all tasks were looked at.
+func errNoTaskFound() error {
+	return fault.New(fault.TaskNotFound, "None of the open tasks that were looked at matches; there "+
+		"are more. Name a project or a type of tasks.")
+}
+
 func claimNext(c *Call, body *ClaimNext) (Reply, error) {
 	command := &work.ClaimNext{Skills: body.Skills, Type: body.TaskType}
 	if body.ProjectID != "" {
@@ -126,6 +132,8 @@ type claimSearch struct {
 	// it is the quota for all such projects.
 	full  error
 	inAll bool
+	// more means that there are tasks that were not looked at.
+	more bool
 	// err ends the search.
 	err error
 }
@@ -141,7 +149,11 @@ func (s *claimSearch) run() (Reply, error) {
 		s.ownBefore(index.TaskPosition{})
 	}
 	if s.err == nil && s.reply.Data == nil {
-		if s.err = s.full; s.full == nil {
+		switch s.err = s.full; {
+		case s.full != nil:
+		case s.more:
+			s.err = errNoTaskFound()
+		default:
 			s.err = errNoTaskFits()
 		}
 	}
@@ -197,7 +209,7 @@ func placeOf(t *work.Task) index.TaskPosition {
 // them. It reports whether to continue.
 func (s *claimSearch) public() (goOn bool) {
 	goOn = true
-	s.call.publicPlaces(work.TaskOpen, index.TaskPosition{}, func(place index.TaskPlace) bool {
+	look := func(place index.TaskPlace) bool {
 		if s.tried[place.Project] {
 			return true
 		}
@@ -211,7 +223,12 @@ func (s *claimSearch) public() (goOn bool) {
 		}
 		goOn = s.ownBefore(placeOf(t)) && s.try(place.Project)
 		return goOn
-	})
+	}
+	if kind := s.command.Type; index.FoldTerm(kind) != "" {
+		s.more = !s.call.typedPlaces(kind, look)
+	} else {
+		s.more = !s.call.publicPlaces(work.TaskOpen, index.TaskPosition{}, look)
+	}
 	return goOn
 }
 
@@ -233,7 +250,7 @@ func (s *claimSearch) ownBefore(place index.TaskPosition) (goOn bool) {
 // has no task for the caller after all.
 func (s *claimSearch) try(project id.ID) (goOn bool) {
 	if len(s.tried) == claimTriesMax {
-		s.err = errNoTaskFits()
+		s.err = errNoTaskFound()
 		return false
 	}
 	s.tried[project] = true

@@ -267,7 +267,11 @@ func (t *Tasks) Public(
 	t.move(now)
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	order := t.orders.public[status]
+	return placesBehind(t.orders.public[status], after, limit)
+}
+
+// placesBehind lists tasks of an order after a position.
+func placesBehind(order *btree.BTreeG[*taskNode], after TaskPosition, limit int) []TaskPlace {
 	found := make([]TaskPlace, 0, min(limit, order.Len()))
 	take := func(n *taskNode) bool {
 		if n.record.position() != after {

@@ -69,6 +69,17 @@ func (t *Tasks) Skilled(term string, now int64, limit int) (found []TaskPlace) {
 	return found
 }
 
+// OfTerm lists OPEN tasks of public projects that now have a term, after a position.
+func (t *Tasks) OfTerm(term string, now int64, after TaskPosition, limit int) []TaskPlace {
+	t.move(now)
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if order := t.orders.terms.orders[FoldTerm(term)]; order != nil {
+		return placesBehind(order, after, limit)
+	}
+	return nil
+}
+
 // Working returns up to limit public projects that have OPEN tasks now and a subject, the newest
 // first. The empty term matches all.
 func (t *Tasks) Working(term string, now int64, limit int) (found []id.ID) {

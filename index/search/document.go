@@ -129,8 +129,8 @@ func Requiring(skill string) string { return string(termCapability) + strings.To
 // OfArtifactType is the filter for artifacts of a type.
 func OfArtifactType(t work.ArtifactType) string { return string(termArtifactType) + t.String() }
 
-// WithOpenWork is the filter for open tasks and projects with open tasks, or for all other
-// documents.
+// WithOpenWork is the filter for open tasks and projects with open tasks, unless the project is
+// archived, or for all other documents.
 func WithOpenWork(open bool) string {
 	if open {
 		return string(termOpenWork) + "1"
@@ -270,7 +270,7 @@ func (d *Document) ofProject(p *work.Project, now int64) {
 		}
 	}
 	d.Terms = append(d.Terms, Verified(p.OwnTally().Status().String()),
-		WithOpenWork(p.TaskCount(work.TaskOpen, now) > 0))
+		WithOpenWork(p.Status == work.Active && p.TaskCount(work.TaskOpen, now) > 0))
 }
 
 func (d *Document) ofTask(p *work.Project, now int64) bool {
@@ -290,7 +290,7 @@ func (d *Document) ofTask(p *work.Project, now int64) bool {
 	for _, skill := range spec.Skills {
 		d.Terms = append(d.Terms, Requiring(skill))
 	}
-	d.Terms = append(d.Terms, WithOpenWork(t.Status == work.TaskOpen))
+	d.Terms = append(d.Terms, WithOpenWork(p.Status == work.Active && t.Status == work.TaskOpen))
 	return true
 }
 
