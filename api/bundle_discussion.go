@@ -64,8 +64,8 @@ func (i *importer) readDiscussion(from *Discussion, field string) (work.Discussi
 	return record, source{from.Origin, from.ID, from.Author, from.CreatedAt}
 }
 
-// deletionOf is the mark of a deletion in a bundle. The import makes it one by the importer, because
-// the agent of the bundle may not exist here.
+// deletionOf is the mark of a deletion in a bundle. The import makes it one by the importer: the
+// agent of the bundle may not exist here.
 func deletionOf(at *Time) (mark work.Deletion) {
 	if at != nil {
 		mark.At = max(1, int64(*at))

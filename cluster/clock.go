@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"pws/journal/replica"
 )
 
 const (
@@ -23,19 +25,21 @@ const (
 // ago: the time that the message took makes the clock look slower.
 type clocks struct {
 	log *slog.Logger
-	// news has a value AFTER a clock was heard for the first time in clockFresh.
+	// news has a value AFTER a clock was heard for the first time in clockFresh, or a member has said
+	// for the first time what it has.
 	news chan struct{}
-	mu  struct {
+	mu   struct {
 		sync.Mutex
 		of map[uint64]sample
 	}
 }
 
-// sample is how far ahead of the own clock another one was, and when.
+// sample is how far ahead of the own clock another one was, when, and what the member had then.
 type sample struct {
-	ahead time.Duration
-	at    time.Time
-	alarm bool
+	ahead  time.Duration
+	at     time.Time
+	newest replica.Newest
+	alarm  bool
 }
 
 func newClocks(log *slog.Logger) *clocks {
@@ -44,12 +48,14 @@ func newClocks(log *slog.Logger) *clocks {
 	return c
 }
 
-// note takes the clock that a member has sent. Now is the own clock.
-func (c *clocks) note(member uint64, theirs, now time.Time) {
+// note takes the clock that a member has sent, with what it has. Now is the own clock.
+func (c *clocks) note(member uint64, theirs, now time.Time, newest replica.Newest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before := c.mu.of[member]
-	one := sample{ahead: theirs.Sub(now.Round(0)), at: now, alarm: before.alarm}
+	one := sample{
+		ahead: theirs.Sub(now.Round(0)), at: now, newest: newest, alarm: before.alarm,
+	}
 	switch off := one.ahead.Abs(); {
 	case off > clockAlarm && !before.alarm:
 		one.alarm = true
@@ -59,13 +65,22 @@ func (c *clocks) note(member uint64, theirs, now time.Time) {
 		c.log.Info("the clocks of two members agree again", "member", member, "ahead", one.ahead)
 	}
 	c.mu.of[member] = one
-	if now.Sub(before.at) < clockFresh {
+	unknown := before.newest == replica.Newest{} && newest != before.newest
+	if now.Sub(before.at) < clockFresh && !unknown {
 		return
 	}
 	select {
 	case c.news <- struct{}{}:
 	default:
 	}
+}
+
+// has returns what a member has, if it was heard lately.
+func (c *clocks) has(member uint64, now time.Time) (newest replica.Newest, heard bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	one, known := c.mu.of[member]
+	return one.newest, known && now.Sub(one.at) < clockFresh
 }
 
 // ahead returns how far ahead the clocks of others are that were sent lately.

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pws/journal/replica"
 )
 
 func TestClocks(t *testing.T) {
@@ -15,7 +17,9 @@ func TestClocks(t *testing.T) {
 	if off := c.behindMost(now); off != 0 {
 		t.Errorf("alone: %v", off)
 	}
-	send := func(member uint64, ahead time.Duration) { c.note(member, now.Add(ahead), now) }
+	send := func(member uint64, ahead time.Duration) {
+		c.note(member, now.Add(ahead), now, replica.Newest{})
+	}
 	for _, one := range []struct {
 		second, third, behind time.Duration
 		lines                 int

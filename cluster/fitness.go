@@ -2,31 +2,41 @@ package cluster
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
+
+	"pws/journal/replica"
 )
 
 // watchFitness keeps this member from leading while its clock is far from that of most members, or
 // it does not know the clocks of most, as at the start. It has another member lead whose disk has
 // room when its own is nearly full: a leader without room refuses writes. A full member may still
 // become the leader, because one that serves reads alone is better than none.
+//
+// A member without any entry of its group may have lost its data, or the group begins beside the
+// data of another member. It leads only where all voters have none, and votes only for one that has
+// as much as any other voter, all of which have to be connected.
 func (m *Membership) watchFitness() {
 	ticker := time.NewTicker(clockEvery)
 	defer ticker.Stop()
-	eligible, right, asked := true, true, map[uint64]time.Time{}
+	right, set, asked := true, voting{eligible: true}, map[uint64]time.Time{}
+	var waits waiting
 	for {
 		now := m.network.config.Now()
-		behind, knows := m.network.clocks.behindMost(now), m.knowsClocks(now)
+		behind := m.network.clocks.behindMost(now)
 		if near := behind.Abs() <= clockLeads; near != right {
 			right = near
 			m.settings.Log.Warn("a member leads only while its clock is near that of most members",
 				"eligible", right, "behind", behind)
 		}
-		if fit := right && knows; fit != eligible {
-			eligible = fit
-			if m.journal.SetEligible(m.network.alive, eligible) != nil {
+		votes := m.votes(now)
+		if votes.eligible = votes.eligible && right; votes != set {
+			if set = votes; m.setVoting(set) != nil {
 				return
 			}
 		}
+		waits.note(m, now, set.least != replica.Nobody)
 		// What fails is tried again by the next tick.
 		switch {
 		case !m.Leads():
@@ -48,20 +58,77 @@ func (m *Membership) watchFitness() {
 	}
 }
 
-// knowsClocks reports whether the clocks of most voters are known, this member included.
-func (m *Membership) knowsClocks(now time.Time) bool {
-	heard := m.network.clocks.ahead(now)
-	voters, known := 0, 0
-	for _, one := range m.Status().Members {
+// voting is what Journal.SetEligible and SetLeast are called with.
+type voting struct {
+	eligible bool
+	least    replica.Newest
+}
+
+func (m *Membership) setVoting(v voting) error {
+	err := m.journal.SetEligible(m.network.alive, v.eligible)
+	if err == nil {
+		err = m.journal.SetLeast(m.network.alive, v.least)
+	}
+	return err
+}
+
+// votes is how this member may take part in elections, by what it knows of the voters.
+func (m *Membership) votes(now time.Time) (may voting) {
+	status := m.Status()
+	own := status.Newest()
+	// heard are the voters whose clocks are known, said those that have said what they have.
+	voters, heard, said := 0, 0, 0
+	for _, one := range status.Members {
 		if !one.Voter {
 			continue
 		}
 		voters++
-		if _, is := heard[one.Number]; is || one.Number == m.settings.Number {
-			known++
+		has, known := m.network.clocks.has(one.Number, now)
+		if one.Number == m.settings.Number {
+			has, known = own, true
+		}
+		if known {
+			heard++
+		}
+		if known && has != (replica.Newest{}) {
+			said++
+		}
+		if may.least.Before(has) {
+			may.least = has
 		}
 	}
-	return known > voters/2
+	switch {
+	case !status.Unbegun():
+		return voting{eligible: heard > voters/2}
+	case said < voters || voters == 0:
+		return voting{least: replica.Nobody}
+	}
+	may.eligible = !own.Before(may.least)
+	return may
+}
+
+// waiting logs that a group does not begin.
+type waiting struct{ since, said time.Time }
+
+const (
+	// waitingQuiet is how long a group that begins may wait for its members, and waitingAgain how
+	// often it is logged AFTER that.
+	waitingQuiet = 5 * time.Second
+	waitingAgain = time.Minute
+)
+
+func (w *waiting) note(m *Membership, now time.Time, knows bool) {
+	switch status := m.Status(); {
+	case knows || !status.Unbegun():
+		*w = waiting{}
+	case w.since.IsZero():
+		w.since = now
+	case now.Sub(w.since) >= waitingQuiet && now.Sub(w.said) >= waitingAgain:
+		w.said = now
+		m.settings.Log.Warn("this member has no entry of its group, and waits until all voters are "+
+			"connected: one of them may have data", "members", status.Members,
+			"connected", slices.Sorted(maps.Keys(m.network.clocks.ahead(now))))
+	}
 }
 
 // handOverSoon has another member lead, any if the number is 0, unless that takes too long.

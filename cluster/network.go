@@ -446,7 +446,7 @@ func (n *Network) receive(conn net.Conn, member uint64) error {
 			if used <= 0 {
 				return fmt.Errorf("%w: a clock of %x", errProtocol, body)
 			}
-			n.clocks.note(member, time.UnixMilli(int64(millis)), n.config.Now())
+			n.clocks.note(member, time.UnixMilli(int64(millis)), n.config.Now(), newestIn(body[used:]))
 			// The sender learns that the connection is alive, and what this member understands.
 			answer := binary.AppendUvarint(body[:used:used], n.local().Understands())
 			if _, err := conn.Write(appendFrame(nil, frameClock, answer)); err != nil {
@@ -465,6 +465,19 @@ func (n *Network) receive(conn net.Conn, member uint64) error {
 		}
 		n.local().Deliver(m)
 	}
+}
+
+// newestIn reads the newest entry behind a clock. Earlier programs send none.
+func newestIn(body []byte) (has replica.Newest) {
+	term, used := binary.Uvarint(body)
+	if used <= 0 {
+		return has
+	}
+	index, found := binary.Uvarint(body[used:])
+	if found <= 0 {
+		return has
+	}
+	return replica.Newest{Term: term, Index: index}
 }
 
 func decodeMessage(body []byte) (*raftpb.Message, error) {

@@ -181,9 +181,16 @@ func (p *peer) send(conn net.Conn) error {
 	}
 }
 
+// appendClock appends the own clock, and the term and index of the newest entry. Earlier programs
+// ignore what follows the clock.
 func (p *peer) appendClock(buffer []byte) []byte {
-	millis := uint64(p.network.config.Now().UnixMilli())
-	return appendFrame(buffer, frameClock, binary.AppendUvarint(nil, millis))
+	body := binary.AppendUvarint(nil, uint64(p.network.config.Now().UnixMilli()))
+	if local := p.network.local(); local != nil {
+		status := local.Status()
+		has := status.Newest()
+		body = binary.AppendUvarint(binary.AppendUvarint(body, has.Term), has.Index)
+	}
+	return appendFrame(buffer, frameClock, body)
 }
 
 func (p *peer) write(conn net.Conn, data []byte) error {

@@ -118,8 +118,8 @@ func (d *Damage) addf(format string, values ...any) { d.add(fmt.Errorf(format, v
 // they join without a gap, and that all that a state names is there. It changes nothing, and a
 // server cannot start meanwhile.
 //
-// The error is a *Damage, with a report of what could be counted, or datadir.ErrInUse, or what kept Verify
-// from reading.
+// The error is a *Damage, with a report of what could be counted, or datadir.ErrInUse, or what kept
+// Verify from reading.
 func Verify(dir string, rebuilder NewRebuilder) (*Report, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

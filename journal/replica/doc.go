@@ -74,6 +74,11 @@
 // admits them when they are agreed on, and they are passed over. Raft ignores a descriptor in which
 // the receiver is no member, so a leader that would send one makes a newer one first.
 //
+// A member without any entry may have lost its data, with what it had acknowledged. It votes only
+// for one that has as much as all other voters, as far as it was told (SetLeast), so that it does
+// not help one to lead that lacks what was acknowledged. If that has happened, a member that has
+// the entries finds others at their positions and stops with ErrOtherHistory.
+//
 // # Formats
 //
 // Members may run programs of different versions while an operator replaces one after the other. So

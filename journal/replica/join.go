@@ -28,16 +28,16 @@ func Begin(dir string, members []Member, position uint64) error {
 // Join makes the log of a member that is added to a group, in a directory that has none, from a
 // Descriptor of another member. Its log of entries has to have what that member had AFTER
 // Descriptor has returned; it may have more. Errors: ErrDescriptor; ErrNumberUsed for a number that
-// is that of a voter, or was that of a member: what the voter has acknowledged may be missing in the
-// copy.
+// is that of a voter, or was that of a member: the copy may lack what the voter has acknowledged.
 func Join(dir string, member uint64, descriptor []byte) error {
 	_, s, err := decodeDescriptor(descriptor)
 	if err != nil {
 		return err
 	}
-	if at, found := s.group.find(member); found && s.group.members[at].Voter ||
-		s.group.hadRemoved(member) {
-		return fmt.Errorf("%w: %d; remove it, and add a member with a new number", ErrNumberUsed, member)
+	at, found := s.group.find(member)
+	if found && s.group.members[at].Voter || s.group.hadRemoved(member) {
+		return fmt.Errorf("%w: %d; add a member with a new number, and remove that one",
+			ErrNumberUsed, member)
 	}
 	return makeLog(dir, func(records Records) error {
 		_, err := Adopt(records, descriptor)

@@ -7,6 +7,15 @@ import "context"
 // has no choice.
 func (n *Node) SetEligible(is bool) { n.ineligible = !is }
 
+// SetLeast says what a member must have for this one to vote for it while this one is Unbegun: the
+// data of this member may be lost, and others may count on it. Nobody has Nobody.
+func (n *Node) SetLeast(least Newest) { n.least = least }
+
+// SetLeast says whom an Unbegun member votes for; see Node. Errors: journal.ErrClosed.
+func (j *Journal) SetLeast(ctx context.Context, least Newest) error {
+	return j.call(ctx, func() { j.node.SetLeast(least) })
+}
+
 // SetEligible says whether this member may become the leader; see Node. Errors: journal.ErrClosed.
 func (j *Journal) SetEligible(ctx context.Context, is bool) error {
 	return j.call(ctx, func() { j.node.SetEligible(is) })

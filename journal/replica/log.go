@@ -52,13 +52,17 @@ type Log struct {
 
 var _ raft.Storage = (*Log)(nil)
 
+// beginIndex is the index of raft that the members of a group begin with. No entry has it.
+const beginIndex = 1
+
 // Bootstrap makes empty records those of a member of a group that begins: it knows the first
 // members, which are the same for all, and a snapshot descriptor of what all of them begin with.
 func Bootstrap(records Records, voters []uint64, state []byte) (*Log, error) {
 	voters = slices.Sorted(slices.Values(voters))
 	return begin(records, &raftpb.HardState{}, &raftpb.Snapshot{
 		Metadata: &raftpb.SnapshotMetadata{
-			Index: new(uint64(1)), Term: new(uint64(1)), ConfState: &raftpb.ConfState{Voters: voters},
+			Index: new(uint64(beginIndex)), Term: new(uint64(1)),
+			ConfState: &raftpb.ConfState{Voters: voters},
 		},
 		Data: state,
 	})

@@ -107,7 +107,9 @@ type Node struct {
 	unfenced bool
 	// ineligible members ask for no votes.
 	ineligible bool
-	failed     error
+	// least is what a member must have for this one to vote for it while it has no entry itself.
+	least  Newest
+	failed error
 }
 
 // ErrForgotten: another member knows that this one has acknowledged entries which it does not have.
@@ -186,7 +188,8 @@ func (n *Node) Step(m *raftpb.Message) {
 	}
 	switch m.GetType() {
 	case raftpb.MsgVote, raftpb.MsgPreVote:
-		if n.listens() {
+		has := Newest{m.GetLogTerm(), m.GetIndex()}
+		if n.listens() || n.log.last() == beginIndex && has.Before(n.least) {
 			return
 		}
 	case raftpb.MsgTimeoutNow:

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"math"
 	"slices"
 
 	"go.etcd.io/raft/v3"
@@ -16,10 +17,11 @@ type Status struct {
 	// Reign is 0 while this member does not lead.
 	Reign uint64 `json:"reign"`
 	// Agreed is the index of raft up to which the members agree, Applied the one up to which this
-	// member has handed on everything, Last that of its newest entry.
-	Agreed  uint64 `json:"agreed"`
-	Applied uint64 `json:"applied"`
-	Last    uint64 `json:"last"`
+	// member has handed on everything, Last that of its newest entry, LastTerm the term of that.
+	Agreed   uint64 `json:"agreed"`
+	Applied  uint64 `json:"applied"`
+	Last     uint64 `json:"last"`
+	LastTerm uint64 `json:"last_term,omitempty"`
 	// Position is that of the newest entry of the journal. LogBytes is the size of raft's entries.
 	Position uint64 `json:"position"`
 	LogBytes int64  `json:"log_bytes"`
@@ -40,6 +42,24 @@ type Status struct {
 	Matches map[uint64]uint64 `json:"matches,omitempty"`
 	Heard   map[uint64]bool   `json:"heard,omitempty"`
 }
+
+// Newest names the last entry in raft's log of a member.
+type Newest struct{ Term, Index uint64 }
+
+// Nobody is behind the last entry of every member.
+var Nobody = Newest{math.MaxUint64, math.MaxUint64}
+
+// Before reports whether a log ends before another one, as raft compares them.
+func (n Newest) Before(other Newest) bool {
+	return n.Term < other.Term || n.Term == other.Term && n.Index < other.Index
+}
+
+// Newest is the last entry of the member.
+func (s *Status) Newest() Newest { return Newest{s.LastTerm, s.Last} }
+
+// Unbegun reports whether the member has no entry of its group: the group had no leader yet, or the
+// data of the member was lost since.
+func (s *Status) Unbegun() bool { return s.Last == beginIndex }
 
 // Parted reports whether a group goes on without a member that was removed, by the member's own
 // status and those that others have answered. Most voters must have applied the removal. Until then
@@ -93,6 +113,7 @@ func (n *Node) Status() Status {
 		Format: n.format, Understands: n.config.Understands,
 		Members: n.group.members, Removed: n.Removed(),
 	}
+	s.LastTerm, _ = n.log.Term(s.Last)
 	if basic.RaftState == raft.StateLeader {
 		s.Matches, s.Heard = map[uint64]uint64{}, map[uint64]bool{}
 		n.raw.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
