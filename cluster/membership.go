@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -146,7 +147,7 @@ func (m *Membership) OpenJournal(o journal.Options) (journal.Journal, *journal.R
 	m.network.Enter(note.group)
 	opened, found, err := replica.OpenJournal(o, replica.Options{
 		Member: m.settings.Number, Dir: dir, Transport: m.network, Log: m.settings.Log,
-		OnMembers: m.network.SetMembers, OnRemoved: m.removed, OnCut: m.lacks,
+		OnMembers: m.setMembers, OnRemoved: m.removed, OnCut: m.lacks,
 		Version: m.settings.Version, LeaseFor: m.settings.LeaseFor, KeepBytes: m.settings.KeepBytes,
 	})
 	if errors.Is(err, replica.ErrNoMember) {
@@ -158,6 +159,28 @@ func (m *Membership) OpenJournal(o journal.Options) (journal.Journal, *journal.R
 	}
 	m.journal = opened
 	return opened, found, nil
+}
+
+// setMembers takes the members that the log names, whose addresses count. It logs where the settings
+// have others, which have no effect.
+func (m *Membership) setMembers(members []replica.Member) {
+	m.network.SetMembers(members)
+	for _, one := range members {
+		at := slices.IndexFunc(m.settings.Members, func(set replica.Member) bool {
+			return set.Number == one.Number && set.Address != one.Address
+		})
+		switch {
+		case at < 0:
+		case one.Number == m.settings.Number:
+			m.settings.Log.Error("this member listens at another address than the others call: start it "+
+				"with the address that the group knows", "listens", m.settings.Members[at].Address,
+				"known", one.Address)
+		default:
+			m.settings.Log.Warn("the group knows a member at another address than the settings; that "+
+				"of the settings has no effect", "member", one.Number,
+				"settings", m.settings.Members[at].Address, "known", one.Address)
+		}
+	}
 }
 
 // lacks says that this member lacks entries that the leader does not have any more. It reports
