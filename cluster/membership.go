@@ -161,8 +161,8 @@ func (m *Membership) OpenJournal(o journal.Options) (journal.Journal, *journal.R
 	return opened, found, nil
 }
 
-// setMembers takes the members that the log names, whose addresses count. It logs where the settings
-// have others, which have no effect.
+// setMembers takes the members that the log names, whose addresses count. It logs where the
+// settings have others, which have no effect.
 func (m *Membership) setMembers(members []replica.Member) {
 	m.network.SetMembers(members)
 	for _, one := range members {

@@ -13,7 +13,7 @@ func pair(first, second string) []replica.Member {
 	return []replica.Member{{Number: 1, Address: first}, {Number: 2, Address: second}}
 }
 
-// TestOtherAddressesAreLogged compares the settings of a member with what the log of the group says.
+// TestOtherAddressesAreLogged compares the settings of a member with the log of the group.
 func TestOtherAddressesAreLogged(t *testing.T) {
 	f := newFixture(t, false)
 	var log bytes.Buffer

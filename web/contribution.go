@@ -53,10 +53,11 @@ func (v *visit) contribution() (view, error) {
 	}
 	all.Revision = v.revision(all.Contribution)
 	params := []string{all.Contribution.ID, all.Revision.ID}
-	all.Diff, err = v.shownDiff(func(path string) (string, []api.DiffFile, bool, error) {
+	one := func(path string) (string, []api.DiffFile, bool, error) {
 		found, err := read[api.RevisionDiffData](v, "contribution.diff", params, "path", path)
 		return found.Diff.Text, found.Diff.Files, found.Diff.Truncated, err
-	})
+	}
+	all.Diff, err = v.shownDiff(all.Revision.Operations, one)
 	if err != nil {
 		return made, err
 	}

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"pws/api"
+	"pws/internal/fault"
 )
 
 const (
@@ -58,6 +59,8 @@ type fileDiff struct {
 	Table template.HTML
 	// Apart means that its lines are on a page of its own.
 	Apart bool
+	// Removed means that an operator has removed a content of it.
+	Removed bool
 	// More is the row that its own page begins with for what is not here, 0 for none. Earlier is
 	// the same for what is before.
 	More, Earlier int
@@ -138,16 +141,53 @@ func unquoted(name string) string {
 	return name
 }
 
-// shownDiff is the diff that a page asks for. Read reads that of a path, or of all files if it is
-// empty, which may be cut before the end.
-func (v *visit) shownDiff(
-	read func(path string) (text string, files []api.DiffFile, truncated bool, err error),
-) (*diff, error) {
+// readDiff reads the diff of a path, or of all files if it is empty. It may be cut before the end.
+type readDiff func(path string) (text string, files []api.DiffFile, truncated bool, err error)
+
+// apartMax is the maximum number of files whose diffs are read one by one.
+const apartMax = 50
+
+// apart is the diff of files that are read one by one, because a content of one was removed. Files
+// that are too many for that are cut.
+func (read readDiff) apart(operations []api.OperationRecord) (all diff, err error) {
+	all = diff{All: len(operations), query: url.Values{}}
+	for at, op := range operations {
+		one := fileDiff{Number: at + 1, cut: true, DiffFile: api.DiffFile{
+			Path: op.Path, PreviousPath: op.PreviousPath, Action: op.Action,
+		}}
+		if at < apartMax {
+			text, files, truncated, err := read(op.Path)
+			switch {
+			case fault.CodeOf(err) == fault.ContentRemoved:
+				one.Removed, one.cut = true, false
+			case err != nil:
+				return all, err
+			default:
+				if own := newDiff(text, files, truncated); len(own.Files) > 0 {
+					one = own.Files[0]
+					one.Number = at + 1
+				}
+			}
+		}
+		all.Files = append(all.Files, one)
+		all.Additions += one.Additions
+		all.Deletions += one.Deletions
+	}
+	return all, nil
+}
+
+// shownDiff is the diff that a page asks for, of operations.
+func (v *visit) shownDiff(operations []api.OperationRecord, read readDiff) (*diff, error) {
+	var all diff
 	text, files, truncated, err := read("")
+	if fault.CodeOf(err) == fault.ContentRemoved {
+		all, err = read.apart(operations)
+	} else {
+		all = newDiff(text, files, truncated)
+	}
 	if err != nil {
 		return nil, err
 	}
-	all := newDiff(text, files, truncated)
 	all.Split, all.Only = v.Query["view"] == "split", v.Query["file"]
 	for name, value := range v.Query {
 		all.query.Set(name, value)

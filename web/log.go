@@ -51,7 +51,11 @@ func (v *visit) changeset() (view, error) {
 	if err != nil {
 		return made, err
 	}
-	differs, err := v.shownDiff(func(path string) (string, []api.DiffFile, bool, error) {
+	var operations []api.OperationRecord
+	if all := found.Changeset.Operations; all != nil {
+		operations = *all
+	}
+	differs, err := v.shownDiff(operations, func(path string) (string, []api.DiffFile, bool, error) {
 		found, err := read[api.DiffData](v, "changeset.diff", params, "path", path)
 		return found.Diff.Text, found.Diff.Files, found.Diff.Truncated, err
 	})

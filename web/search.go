@@ -1,6 +1,7 @@
 package web
 
 import (
+	"net/url"
 	"strings"
 
 	"pws/api"
@@ -32,7 +33,12 @@ func (v *visit) search() (view, error) {
 		"cursor", v.Query["cursor"], "limit", "25")
 	all.SearchData = data
 	all.Next = next(data.NextCursor, "q", all.Query, "type", all.Type)
-	made.Data, made.Source = all, "/api/v1/search"
+	made.Data = all
+	asked := url.Values{"q": {all.Query}}
+	if all.Type != "" {
+		asked.Set("type", all.Type)
+	}
+	made.Source = "/api/v1/search?" + asked.Encode()
 	return made, err
 }
 
