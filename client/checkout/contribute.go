@@ -4,47 +4,67 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
 	"pws/client"
 )
 
-// Contribute submits what was changed in the directory as a contribution, for agents that may
-// not publish. The base stays: once the contribution is accepted, a pull finds both sides equal.
-// It is called inside of Locked.
+// contributing is the workspace from which the directory contributes: a later contribution is
+// another revision of the same one, until it is decided.
+type contributing struct {
+	// Key is the Idempotency-Key with which the workspace was opened.
+	Key       string `json:"key"`
+	Workspace string `json:"workspace_id"`
+}
+
+// workspace is what the server says of one.
+type workspace struct {
+	ID           string            `json:"id"`
+	Status       string            `json:"status"`
+	Base         string            `json:"base_changeset_id"`
+	Contribution string            `json:"contribution_id"`
+	Changes      []workspaceChange `json:"changes"`
+	Conflicts    []struct {
+		Path string `json:"path"`
+	} `json:"conflicts"`
+}
+
+func (w *workspace) ended() bool { return w.Status == "PUBLISHED" || w.Status == "CLOSED" }
+
+// workspaceChange is a difference of a workspace from its base.
+type workspaceChange struct {
+	Action   string `json:"action"`
+	Path     string `json:"path"`
+	Previous string `json:"previous_path"`
+	Hash     string `json:"blob_hash"`
+}
+
+// is reports whether the workspace has a change of the directory.
+func (h workspaceChange) is(wanted Change) bool {
+	return h.Action == wanted.Action && h.Path == wanted.Path && h.Previous == wanted.Previous &&
+		(h.Action == actionDelete || h.Hash == wanted.hash)
+}
+
+// Contribute submits what was changed in the directory as a contribution, for agents that may not
+// publish, or as another revision of the one that was not decided yet. The base stays: once the
+// contribution is accepted, a pull finds both sides equal. It is called inside of Locked.
 //
-// Errors: as those of Push; PROJECT_MOVED if the server has more than the base.
+// Errors: as those of Push; PROJECT_MOVED if the server has more than the base. A contribution that
+// was interrupted is continued by the next one.
 func (t *Tree) Contribute(ctx context.Context, o PushOptions) (done Pushed, err error) {
 	changes, leftOut, err := t.pushable(o)
 	done = Pushed{Changesets: []string{}, Changes: []Change{}, LeftOut: leftOut}
 	if err != nil || len(changes) == 0 {
 		return done, err
 	}
-	var opened struct {
-		Workspace struct {
-			ID   string `json:"id"`
-			Base string `json:"base_changeset_id"`
-		} `json:"workspace"`
-	}
-	call := t.remote.Client.Call
-	if err := call(ctx, http.MethodPost, t.remote.path("/workspaces"), nil, &opened); err != nil {
+	w, err := t.openWorkspace(ctx)
+	if err != nil {
 		return done, err
 	}
-	at := "/api/v1/workspaces/" + opened.Workspace.ID
-	if opened.Workspace.Base != t.base.Changeset {
-		err = &client.Failure{
-			Status: http.StatusConflict, Code: "PROJECT_MOVED",
-			Message: "The project has changed since the last pull.",
-		}
-	}
-	for nth, change := range changes {
-		if err != nil {
-			break
-		}
-		t.progress(int64(nth), int64(len(changes)))
-		err = t.contributeOne(ctx, at+"/files/", change)
-	}
+	err = t.fill(ctx, w, changes)
 	var submitted struct {
 		Contribution struct {
 			ID string `json:"id"`
@@ -54,14 +74,220 @@ func (t *Tree) Contribute(ctx context.Context, o PushOptions) (done Pushed, err 
 		body := struct {
 			Summary string `json:"summary"`
 		}{o.Message}
-		err = call(ctx, http.MethodPost, at+"/submit", body, &submitted)
+		at := workspacePath(w.ID) + "/submit"
+		err = t.remote.Client.Call(ctx, http.MethodPost, at, body, &submitted)
 	}
-	if err != nil {
-		return done, errors.Join(err, call(ctx, http.MethodDelete, at, nil, nil))
+	switch {
+	case client.IsCode(err, "APPROVAL_PENDING"):
+		done.Contribution, done.Pending = w.Contribution, true
+		return done, nil
+	case err != nil:
+		return done, errors.Join(err, t.abandon(ctx, w))
 	}
 	t.progress(int64(len(changes)), int64(len(changes)))
 	done.Contribution, done.Changes = submitted.Contribution.ID, changes
 	return done, nil
+}
+
+func workspacePath(id string) string { return "/api/v1/workspaces/" + id }
+
+// readWorkspace returns a workspace as it is now.
+func (t *Tree) readWorkspace(ctx context.Context, id string) (*workspace, error) {
+	var read struct {
+		Workspace workspace `json:"workspace"`
+	}
+	err := t.remote.Client.Call(ctx, http.MethodGet, workspacePath(id), nil, &read)
+	return &read.Workspace, err
+}
+
+// openWorkspace returns the workspace of the directory on its base, or opens one.
+func (t *Tree) openWorkspace(ctx context.Context) (*workspace, error) {
+	var own contributing
+	exists, err := t.readOrder(contributeFile, &own)
+	if err != nil {
+		return nil, err
+	}
+	if exists && own.Workspace != "" {
+		w, err := t.readWorkspace(ctx, own.Workspace)
+		switch {
+		case client.IsCode(err, "WORKSPACE_NOT_FOUND") || err == nil && w.ended():
+			exists = false
+		case err != nil:
+			return nil, err
+		default:
+			return t.onBase(ctx, w)
+		}
+	}
+	if !exists {
+		own = contributing{Key: client.NewIdempotencyKey()}
+		if err := t.writeOrder(contributeFile, own); err != nil {
+			return nil, err
+		}
+	}
+	answer, err := t.remote.Client.Do(ctx, &client.Request{
+		Method: http.MethodPost, Path: t.remote.path("/workspaces"), Key: own.Key,
+	})
+	if err != nil {
+		return nil, err
+	}
+	data, err := answer.Data()
+	var opened struct {
+		Workspace workspace `json:"workspace"`
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &opened)
+	}
+	if err != nil {
+		return nil, err
+	}
+	own.Workspace = opened.Workspace.ID
+	if err := t.writeOrder(contributeFile, own); err != nil {
+		return nil, err
+	}
+	// The answer may be that of an earlier request.
+	w, err := t.readWorkspace(ctx, own.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	if w, err = t.onBase(ctx, w); err != nil {
+		return nil, errors.Join(err, t.abandon(ctx, w))
+	}
+	return w, nil
+}
+
+// onBase moves a workspace onto the base of the directory. Errors: PROJECT_MOVED.
+func (t *Tree) onBase(ctx context.Context, w *workspace) (*workspace, error) {
+	if w.Base == t.base.Changeset {
+		return w, nil
+	}
+	var moved struct {
+		Workspace workspace `json:"workspace"`
+	}
+	at := workspacePath(w.ID) + "/refresh"
+	if err := t.remote.Client.Call(ctx, http.MethodPost, at, nil, &moved); err != nil {
+		return w, err
+	}
+	if moved.Workspace.Base != t.base.Changeset {
+		return w, &client.Failure{
+			Status: http.StatusConflict, Code: "PROJECT_MOVED",
+			Message: "The project has changed since the last pull.",
+		}
+	}
+	return &moved.Workspace, nil
+}
+
+// abandonTime bounds the end of a workspace that is of no use.
+const abandonTime = 5 * time.Second
+
+// abandon closes a workspace that was never submitted, unless the contribution was interrupted.
+func (t *Tree) abandon(ctx context.Context, w *workspace) error {
+	if ctx.Err() != nil || w.Contribution != "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, abandonTime)
+	defer cancel()
+	err := t.remote.Client.Call(ctx, http.MethodDelete, workspacePath(w.ID), nil, nil)
+	return errors.Join(err, t.remove(contributeFile))
+}
+
+// undoMax is how often what a workspace has beside the changes is undone.
+const undoMax = 3
+
+// fill makes the changes of a workspace those of the directory.
+func (t *Tree) fill(ctx context.Context, w *workspace, changes []Change) error {
+	wanted := make(map[string]Change, len(changes))
+	for _, one := range changes {
+		wanted[one.Path] = one
+	}
+	for round := 0; ; round++ {
+		undone, err := t.undo(ctx, w, wanted)
+		if err != nil {
+			return err
+		}
+		if !undone {
+			break
+		}
+		if round == undoMax {
+			return errors.New("the workspace of the contribution changes meanwhile: push again")
+		}
+		again, err := t.readWorkspace(ctx, w.ID)
+		if err != nil {
+			return err
+		}
+		*w = *again
+	}
+	for nth, change := range changes {
+		t.progress(int64(nth), int64(len(changes)))
+		if slices.ContainsFunc(w.Changes, func(h workspaceChange) bool { return h.is(change) }) &&
+			!w.disputes(change.Path) {
+			continue
+		}
+		if err := t.contributeOne(ctx, workspacePath(w.ID)+"/files/", change); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// disputes reports whether a path has a conflict, which ends when the file is written.
+func (w *workspace) disputes(path string) bool {
+	for _, one := range w.Conflicts {
+		if one.Path == path {
+			return true
+		}
+	}
+	return false
+}
+
+// undo takes back changes of a workspace that the directory does not have, and reports whether
+// there were any.
+func (t *Tree) undo(
+	ctx context.Context, w *workspace, wanted map[string]Change,
+) (undone bool, err error) {
+	files := workspacePath(w.ID) + "/files/"
+	for _, has := range w.Changes {
+		to, is := wanted[has.Path]
+		switch {
+		case is && has.is(to), is && has.Action != actionRename && to.Action != actionRename:
+			// It stays, or is written over.
+			continue
+		case has.Action == actionRename:
+			back := Change{Action: actionRename, Path: has.Previous, Previous: has.Path}
+			err = t.contributeOne(ctx, files, back)
+		default:
+			err = t.restore(ctx, files, has.Path)
+		}
+		if undone = true; err != nil {
+			return undone, err
+		}
+	}
+	for _, one := range w.Conflicts {
+		if _, is := wanted[one.Path]; is || undone {
+			continue
+		}
+		if err := t.restore(ctx, files, one.Path); err != nil {
+			return true, err
+		}
+		undone = true
+	}
+	return undone, nil
+}
+
+// restore makes a file of a workspace that of the base.
+func (t *Tree) restore(ctx context.Context, files, name string) error {
+	if t.base.Files[name].Hash == "" {
+		return t.contributeOne(ctx, files, Change{Action: actionDelete, Path: name})
+	}
+	var read struct {
+		File struct {
+			Content string `json:"content"`
+		} `json:"file"`
+	}
+	at := t.remote.path("/changesets/" + t.base.Changeset + "/files/" + encoded(name))
+	if err := t.remote.Client.Call(ctx, http.MethodGet, at, nil, &read); err != nil {
+		return err
+	}
+	return t.putContribution(ctx, files+encoded(name), read.File.Content)
 }
 
 func (t *Tree) contributeOne(ctx context.Context, files string, change Change) error {
@@ -82,14 +308,18 @@ func (t *Tree) contributeOne(ctx context.Context, files string, change Change) e
 	if found.hash == "" {
 		return errors.New(change.Path + " was changed while it was pushed: push again")
 	}
+	return t.putContribution(ctx, files+encoded(change.Path), string(content))
+}
+
+func (t *Tree) putContribution(ctx context.Context, at, content string) error {
 	body, err := json.Marshal(struct {
 		Content string `json:"content"`
-	}{string(content)})
+	}{content})
 	if err != nil {
 		return err
 	}
 	_, err = t.remote.Client.Do(ctx, &client.Request{
-		Method: http.MethodPut, Path: files + encoded(change.Path), Body: body,
+		Method: http.MethodPut, Path: at, Body: body,
 		Header: http.Header{"Content-Type": {"application/json"}}, Key: client.NewIdempotencyKey(),
 	})
 	return err

@@ -10,8 +10,9 @@
 // The writes of a pull are prepared in .pws/local/staged and listed in journal.json BEFORE the
 // first of them; each one is a rename. A pull that was killed is completed by the next command.
 // A push writes its request to push.json BEFORE sending it, and the next command sends the same
-// request again, with the same key. Both files have a code of this user (Options.Secret): those
-// that came with a repository of others have no effect.
+// request again, with the same key. A contribution is written in a workspace that contribute.json
+// names, so that the next one is another revision of it. These files have a code of this user
+// (Options.Secret): those that came with a repository of others have no effect.
 //
 // All paths are opened below an os.Root. Symbolic links are neither followed nor replaced. Files
 // that cannot be kept, such as binary ones, are left out and named. Paths of the server that

@@ -30,8 +30,10 @@ type Pushed struct {
 	Changes    []Change `json:"changes"`
 	// LeftOut are files of the directory that cannot be kept.
 	LeftOut []LeftOut `json:"left_out"`
-	// Contribution is the one that was submitted instead of changesets.
+	// Contribution is the one that was submitted instead of changesets, or is Pending: it waits for a
+	// decision, and nothing was changed since.
 	Contribution string `json:"contribution_id,omitzero"`
+	Pending      bool   `json:"pending,omitzero"`
 }
 
 // TooManyError reports changes that one changeset cannot hold.

@@ -17,12 +17,13 @@ import (
 
 // The files in the folder .pws/local.
 const (
-	localFolder = ".pws/local"
-	baseFile    = localFolder + "/base.json"
-	journalFile = localFolder + "/journal.json"
-	pushFile    = localFolder + "/push.json"
-	lockFile    = localFolder + "/lock"
-	stagedName  = localFolder + "/staged"
+	localFolder    = ".pws/local"
+	baseFile       = localFolder + "/base.json"
+	journalFile    = localFolder + "/journal.json"
+	pushFile       = localFolder + "/push.json"
+	contributeFile = localFolder + "/contribute.json"
+	lockFile       = localFolder + "/lock"
+	stagedName     = localFolder + "/staged"
 )
 
 // baseVersion is the version of the format of base.json.

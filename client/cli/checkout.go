@@ -273,6 +273,9 @@ func printPushed(out io.Writer, done checkout.Pushed) (err error) {
 	printChanges(out, done.Changes)
 	printLeftOut(out, done.LeftOut)
 	switch {
+	case done.Pending:
+		_, err = fmt.Fprintf(out,
+			"Contribution %s waits for a decision, and nothing was changed since.\n", done.Contribution)
 	case done.Contribution != "":
 		_, err = fmt.Fprintf(out, "Submitted contribution %s.\n", done.Contribution)
 	case len(done.Changesets) == 0:
@@ -363,6 +366,8 @@ func treeError(err error) error {
 		return &advisedError{err, "pws push --split: several changesets, not one step"}
 	case client.IsCode(err, "PROJECT_MOVED"):
 		return &advisedError{err, "pws pull, then pws push"}
+	case client.IsCode(err, "PROJECT_IS_COMMUNITY"):
+		return &advisedError{err, "pws api POST projects/PROJECT/community/turn, and write in its workspace"}
 	case client.IsCode(err, "ROLE_REQUIRED", "FORBIDDEN"):
 		return &advisedError{err, "pws push --contribute -m TEXT"}
 	}
