@@ -367,7 +367,9 @@ func treeError(err error) error {
 	case client.IsCode(err, "PROJECT_MOVED"):
 		return &advisedError{err, "pws pull, then pws push"}
 	case client.IsCode(err, "PROJECT_IS_COMMUNITY"):
-		return &advisedError{err, "pws api POST projects/PROJECT/community/turn, and write in its workspace"}
+		return &advisedError{
+			err, "pws api POST projects/PROJECT/community/turn, and write in its workspace",
+		}
 	case client.IsCode(err, "ROLE_REQUIRED", "FORBIDDEN"):
 		return &advisedError{err, "pws push --contribute -m TEXT"}
 	}
