@@ -52,11 +52,60 @@ func readPattern(line string) (p ignorePattern, is bool) {
 		// For git this is all in the folder, and not the folder.
 		rest += "/*"
 	}
+	rest, is = withRanges(rest)
+	if !is {
+		return p, false
+	}
 	// Braces are alternatives for package glob only.
 	rest = strings.NewReplacer(`\{`, `\{`, `\}`, `\}`, `\\`, `\\`, "{", `\{`, "}", `\}`).Replace(rest)
 	compiled, problem := glob.Compile(rest)
 	p.glob = compiled
 	return p, problem == ""
+}
+
+// ranges are the named classes of a pattern, as package glob writes them.
+var ranges = map[string]string{
+	"alnum": "0-9A-Za-z", "alpha": "A-Za-z", "blank": " \t", "cntrl": "\x01-\x1f\x7f", "digit": "0-9",
+	"graph": "\\!-~", "lower": "a-z", "print": " -~", "punct": "\\!-/:-@\\[-`{-~", "space": " \t-\r",
+	"upper": "A-Z", "xdigit": "0-9A-Fa-f",
+}
+
+// withRanges replaces named classes such as [[:alpha:]], and escapes a bracket that comes first in a
+// class. It reports false for a pattern that matches nothing.
+func withRanges(pattern string) (made string, is bool) {
+	var out strings.Builder
+	inClass, first := false, false
+	for pattern != "" {
+		size := 1
+		name, rest, named := strings.Cut(strings.TrimPrefix(pattern, "[:"), ":]")
+		named = named && strings.HasPrefix(pattern, "[:")
+		switch {
+		case pattern[0] == '\\' && len(pattern) > 1:
+			size = 2
+		case !inClass && pattern[0] == '[':
+			inClass, first = true, true
+			if len(pattern) > 1 && (pattern[1] == '!' || pattern[1] == '^') {
+				size = 2
+			}
+			out.WriteString(pattern[:size])
+			pattern = pattern[size:]
+			continue
+		case inClass && named:
+			if ranges[name] == "" {
+				return "", false
+			}
+			out.WriteString(ranges[name])
+			pattern, first = rest, false
+			continue
+		case inClass && pattern[0] == ']' && !first:
+			inClass = false
+		case inClass && (pattern[0] == ']' || pattern[0] == '['):
+			out.WriteByte('\\')
+		}
+		out.WriteString(pattern[:size])
+		pattern, first = pattern[size:], false
+	}
+	return out.String(), true
 }
 
 // trimSpaces removes the spaces at the end that have no backslash before them.

@@ -22,6 +22,7 @@ func TestIgnoredFilesAsGit(t *testing.T) {
 	words := []string{"a", "b", "ab", "x.o", "y.o", "dir", "sub", "{a}", "a b"}
 	pieces := append([]string{
 		"*", "**", "?", "*.o", "[ab]", "[!a]", "/", "/", "/", "/", "!", "#", `\#`, " ", `\ `, `\a`, "[",
+		"[[:alpha:]]", "[]a]", "[!]b]", "[[:upper:][:digit:]x]", "[[:punct:]]", "[[:none:]a]", "[[a]",
 	}, words...)
 	pick := func(from []string) string { return from[random.IntN(len(from))] }
 	for round := range rounds {
