@@ -70,8 +70,8 @@ var ranges = map[string]string{
 	"upper": "A-Z", "xdigit": "0-9A-Fa-f",
 }
 
-// withRanges replaces named classes such as [[:alpha:]], and escapes a bracket that comes first in a
-// class. It reports false for a pattern that matches nothing.
+// withRanges replaces named classes such as [[:alpha:]], and escapes a bracket that comes first in
+// a class. It reports false for a pattern that matches nothing.
 func withRanges(pattern string) (made string, is bool) {
 	var out strings.Builder
 	inClass, first := false, false
