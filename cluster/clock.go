@@ -30,32 +30,36 @@ type clocks struct {
 	news chan struct{}
 	mu   struct {
 		sync.Mutex
-		of map[uint64]sample
+		of  map[uint64]sample
+		has map[uint64]possession
 	}
 }
 
-// sample is how far ahead of the own clock another one was, when, and what the member had then.
+// sample is how far ahead of the own clock another one was, and when.
 type sample struct {
-	ahead  time.Duration
-	at     time.Time
+	ahead time.Duration
+	at    time.Time
+	alarm bool
+}
+
+// possession is the newest entry that a member had, and when.
+type possession struct {
 	newest replica.Newest
-	alarm  bool
+	at     time.Time
 }
 
 func newClocks(log *slog.Logger) *clocks {
 	c := &clocks{log: log, news: make(chan struct{}, 1)}
-	c.mu.of = map[uint64]sample{}
+	c.mu.of, c.mu.has = map[uint64]sample{}, map[uint64]possession{}
 	return c
 }
 
-// note takes the clock that a member has sent, with what it has. Now is the own clock.
-func (c *clocks) note(member uint64, theirs, now time.Time, newest replica.Newest) {
+// note takes the clock that a member has sent. Now is the own clock.
+func (c *clocks) note(member uint64, theirs, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before := c.mu.of[member]
-	one := sample{
-		ahead: theirs.Sub(now.Round(0)), at: now, newest: newest, alarm: before.alarm,
-	}
+	one := sample{ahead: theirs.Sub(now.Round(0)), at: now, alarm: before.alarm}
 	switch off := one.ahead.Abs(); {
 	case off > clockAlarm && !before.alarm:
 		one.alarm = true
@@ -65,21 +69,38 @@ func (c *clocks) note(member uint64, theirs, now time.Time, newest replica.Newes
 		c.log.Info("the clocks of two members agree again", "member", member, "ahead", one.ahead)
 	}
 	c.mu.of[member] = one
-	unknown := before.newest == replica.Newest{} && newest != before.newest
-	if now.Sub(before.at) < clockFresh && !unknown {
+	if now.Sub(before.at) >= clockFresh {
+		c.hasNews()
+	}
+}
+
+// noteNewest takes what a member has said that it has, which is the zero value where it has said
+// nothing.
+func (c *clocks) noteNewest(member uint64, now time.Time, newest replica.Newest) {
+	if newest == (replica.Newest{}) {
 		return
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.mu.has[member]
+	c.mu.has[member] = possession{newest, now}
+	if now.Sub(before.at) >= clockFresh {
+		c.hasNews()
+	}
+}
+
+func (c *clocks) hasNews() {
 	select {
 	case c.news <- struct{}{}:
 	default:
 	}
 }
 
-// has returns what a member has, if it was heard lately.
-func (c *clocks) has(member uint64, now time.Time) (newest replica.Newest, heard bool) {
+// has returns what a member has, if it has said that lately.
+func (c *clocks) has(member uint64, now time.Time) (newest replica.Newest, said bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	one, known := c.mu.of[member]
+	one, known := c.mu.has[member]
 	return one.newest, known && now.Sub(one.at) < clockFresh
 }
 

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"pws/journal/replica"
 )
 
 func TestClocks(t *testing.T) {
@@ -18,7 +16,7 @@ func TestClocks(t *testing.T) {
 		t.Errorf("alone: %v", off)
 	}
 	send := func(member uint64, ahead time.Duration) {
-		c.note(member, now.Add(ahead), now, replica.Newest{})
+		c.note(member, now.Add(ahead), now)
 	}
 	for _, one := range []struct {
 		second, third, behind time.Duration

@@ -15,8 +15,9 @@
 //	group    16 bytes: the same for all members
 //
 // On a connection for messages, frames of raft's messages follow in one direction. The sender's
-// clock comes first, and once a second, with the term and the index of its newest entry. It comes
-// back: otherwise the connection is made anew. One for a call
+// clock comes first, and once a second. It comes back, with the format that the receiver
+// understands, and the term and the index of its newest entry: otherwise the connection is made
+// anew. One for a call
 // has one frame in each direction. One for the web is a connection of HTTP, for requests that a
 // member passes on.
 //

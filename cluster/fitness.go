@@ -76,6 +76,7 @@ func (m *Membership) setVoting(v voting) error {
 func (m *Membership) votes(now time.Time) (may voting) {
 	status := m.Status()
 	own := status.Newest()
+	clocks := m.network.clocks.ahead(now)
 	// heard are the voters whose clocks are known, said those that have said what they have.
 	voters, heard, said := 0, 0, 0
 	for _, one := range status.Members {
@@ -84,13 +85,14 @@ func (m *Membership) votes(now time.Time) (may voting) {
 		}
 		voters++
 		has, known := m.network.clocks.has(one.Number, now)
+		_, ticks := clocks[one.Number]
 		if one.Number == m.settings.Number {
-			has, known = own, true
+			has, known, ticks = own, own != replica.Newest{}, true
 		}
-		if known {
+		if ticks {
 			heard++
 		}
-		if known && has != (replica.Newest{}) {
+		if known {
 			said++
 		}
 		if may.least.Before(has) {

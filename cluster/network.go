@@ -446,9 +446,12 @@ func (n *Network) receive(conn net.Conn, member uint64) error {
 			if used <= 0 {
 				return fmt.Errorf("%w: a clock of %x", errProtocol, body)
 			}
-			n.clocks.note(member, time.UnixMilli(int64(millis)), n.config.Now(), newestIn(body[used:]))
-			// The sender learns that the connection is alive, and what this member understands.
+			n.clocks.note(member, time.UnixMilli(int64(millis)), n.config.Now())
+			// The sender learns that the connection is alive, and what this member understands and has.
+			status := n.local().Status()
+			has := status.Newest()
 			answer := binary.AppendUvarint(body[:used:used], n.local().Understands())
+			answer = binary.AppendUvarint(binary.AppendUvarint(answer, has.Term), has.Index)
 			if _, err := conn.Write(appendFrame(nil, frameClock, answer)); err != nil {
 				return err
 			}
@@ -467,7 +470,7 @@ func (n *Network) receive(conn net.Conn, member uint64) error {
 	}
 }
 
-// newestIn reads the newest entry behind a clock. Earlier programs send none.
+// newestIn reads the newest entry of a member. Earlier programs send none.
 func newestIn(body []byte) (has replica.Newest) {
 	term, used := binary.Uvarint(body)
 	if used <= 0 {

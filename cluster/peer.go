@@ -113,7 +113,8 @@ func (p *peer) run() {
 // much longer, and AFTER a cut of the network as long again.
 const aliveTime = 3 * clockEvery
 
-// watch closes a connection on which no clock comes back, and notes what the member understands.
+// watch closes a connection on which no clock comes back, and notes what the member understands and
+// has.
 func (p *peer) watch(conn net.Conn) {
 	defer conn.Close()
 	for {
@@ -135,6 +136,7 @@ func (p *peer) watch(conn net.Conn) {
 		if local := p.network.local(); local != nil {
 			local.Announced(p.member, format)
 		}
+		p.network.clocks.noteNewest(p.member, p.network.config.Now(), newestIn(body[used+max(found, 0):]))
 	}
 }
 
@@ -181,16 +183,10 @@ func (p *peer) send(conn net.Conn) error {
 	}
 }
 
-// appendClock appends the own clock, and the term and index of the newest entry. Earlier programs
-// ignore what follows the clock.
+// appendClock appends the own clock. Earlier programs take nothing else in such a frame.
 func (p *peer) appendClock(buffer []byte) []byte {
-	body := binary.AppendUvarint(nil, uint64(p.network.config.Now().UnixMilli()))
-	if local := p.network.local(); local != nil {
-		status := local.Status()
-		has := status.Newest()
-		body = binary.AppendUvarint(binary.AppendUvarint(body, has.Term), has.Index)
-	}
-	return appendFrame(buffer, frameClock, body)
+	millis := uint64(p.network.config.Now().UnixMilli())
+	return appendFrame(buffer, frameClock, binary.AppendUvarint(nil, millis))
 }
 
 func (p *peer) write(conn net.Conn, data []byte) error {
