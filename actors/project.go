@@ -178,7 +178,7 @@ func (a *projectActor) commit(o *order, decision work.Decision, stamp work.Stamp
 		recording, done = nil, api.Done{Project: next}
 	}
 	if recording != nil {
-		e.Result = a.remember(recording, next, decision.Result, stamp.Now, &done)
+		e.Result = a.remember(recording, next, decision.Result, stamp, &done)
 	}
 	c := &commit{
 		engine: a.engine, handle: a.handle, order: o, project: next, events: decision.Events,
@@ -265,12 +265,12 @@ func (a *projectActor) apply(next *work.Project, events []work.Event, at work.Mo
 
 // remember keeps the result of a key in the next state and makes its form for the log.
 func (a *projectActor) remember(
-	r *api.Recording, next *work.Project, result work.Result, now int64, done *api.Done,
+	r *api.Recording, next *work.Project, result work.Result, stamp work.Stamp, done *api.Done,
 ) []byte {
 	record := work.Idempotent{
 		Key: r.Key.Hash, Fingerprint: r.Key.Fingerprint,
-		ExpiresAt: now + work.IdempotencySeconds*1000,
-		Result:    result,
+		ExpiresAt: stamp.Now + work.IdempotencySeconds*1000,
+		Result:    result, Guest: next.RoleOf(stamp.Agent) == work.NoRole,
 	}
 	if r.Render != nil {
 		made := r.Render(next, result)
@@ -278,7 +278,7 @@ func (a *projectActor) remember(
 		record.Status, record.Body = made.Status, pack(made.Body)
 		record.Tasks, record.LeftOut = made.Tasks, made.LeftOut
 	}
-	next.Remember(record, now)
+	next.Remember(record, stamp.Now)
 	saved, err := cbor.Marshal(&record)
 	if err != nil {
 		panic(err)
@@ -294,9 +294,9 @@ func (a *projectActor) noteKeys(before *work.Project, recording *api.Recording) 
 	}
 	first, end := a.working.IdempotentRange()
 	for ; a.keysFirst < first; a.keysFirst++ {
-		record, ok := before.IdempotentAt(a.keysFirst)
-		if ok && a.keys[record.Key] == a.keysFirst {
-			delete(a.keys, record.Key)
+		key, ok := before.ResultKey(a.keysFirst)
+		if ok && a.keys[key] == a.keysFirst {
+			delete(a.keys, key)
 		}
 	}
 	a.keys[recording.Key.Hash] = end - 1

@@ -57,6 +57,8 @@ type Limits struct {
 	IdempotencyResults int `json:"idempotency_results_per_project"`
 	// Compressed answers that a project keeps for keys; the oldest are dropped first.
 	IdempotencyBytes int `json:"idempotency_result_bytes_per_project"`
+	// The part of it for agents that are not members of the project.
+	GuestIdempotencyBytes int `json:"guest_idempotency_result_bytes_per_project"`
 	// Lifetime of a claim.
 	TaskLease int `json:"task_claim_lease_seconds"`
 	// How long after claiming or renewing the claim should be renewed.
@@ -301,7 +303,8 @@ var deploymentLimits = Limits{
 	RequestBytes: RequestBytesMax, IdempotencyKeyBytes: work.IdempotencyKeyBytesMax,
 	IdempotencyRetention: work.IdempotencySeconds,
 	IdempotencyResults:   work.ResultsMax, IdempotencyBytes: work.ResultBytesMax,
-	TaskLease: work.LeaseSeconds, TaskRenewAfter: work.RenewAfterSeconds,
+	GuestIdempotencyBytes: work.GuestResultBytesMax,
+	TaskLease:             work.LeaseSeconds, TaskRenewAfter: work.RenewAfterSeconds,
 	ProjectTasks: work.TasksMax, ProjectHandoffs: work.HandoffsMax,
 	ProjectRelations: work.RelationsMax, ProjectVerifications: work.VerificationsMax,
 	ProjectArtifacts: work.ArtifactsMax, ArtifactPaths: work.ArtifactPathsMax,

@@ -54,6 +54,15 @@ func fieldWorlds(t *testing.T) map[string]*world {
 	worlds["long texts"] = longTextWorld(t)
 	worlds["deleted"] = deletedWorld(t)
 	worlds["ended"] = endedWorld(t)
+	answered := newWorld()
+	answered.create(t)
+	for nth := range 20 {
+		answered.project.Remember(work.Idempotent{
+			Key: [16]byte{15: byte(nth)}, ExpiresAt: testNow + 1000, Guest: true,
+			Body: make([]byte, work.GuestResultBytesMax/8),
+		}, testNow)
+	}
+	worlds["answers to guests"] = answered
 	imported := newWorld()
 	imported.create(t)
 	offer := far()

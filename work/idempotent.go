@@ -16,13 +16,19 @@ type Idempotent struct {
 	Tasks []TaskTexts `cbor:"7,keyasint,omitempty"`
 	// LeftOut says that Body has its changeset, discussion or comment without a long text.
 	LeftOut bool `cbor:"8,keyasint,omitempty"`
+	// Guest means that its agent was not a member.
+	Guest bool `cbor:"9,keyasint,omitempty"`
 }
 
 // Remember stores the result of a key. It drops expired results, which are the oldest, and more
 // of the oldest where a project has more than ResultsMax results or ResultBytesMax bytes of
-// answers. The new result is always kept.
+// answers, or of those of guests where these have more than GuestResultBytesMax. The new result is
+// always kept.
 func (p *Project) Remember(record Idempotent, now int64) {
 	p.dropResults(func(_, _ int, record []byte) bool { return resultExpiry(record) <= now })
+	if record.Guest && p.guestResultBytes+len(record.Body) > GuestResultBytesMax {
+		p.dropGuestResults(len(record.Body))
+	}
 	if p.resultBytes+len(record.Body) > ResultBytesMax || p.results.len() >= ResultsMax {
 		p.dropOldestResults(len(record.Body))
 	}
@@ -31,7 +37,38 @@ func (p *Project) Remember(record Idempotent, now int64) {
 
 func (p *Project) addResult(record *Idempotent) {
 	p.results.add(&p.history, record)
-	p.resultBytes += len(record.Body)
+	p.countResult(record, 1)
+}
+
+func (p *Project) countResult(record *Idempotent, times int) {
+	p.resultBytes += times * len(record.Body)
+	if record.Guest {
+		p.guestResultBytes += times * len(record.Body)
+	}
+}
+
+// dropGuestResults makes room for an answer of that many bytes to a guest. It frees a quarter of
+// the limit at once.
+func (p *Project) dropGuestResults(more int) {
+	room, before := p.guestResultBytes+more-GuestResultBytesMax/4*3, p.results.first
+	p.results.each(before, p.results.end, func(nth uint64, record []byte) bool {
+		one := p.history.result(record)
+		if room <= 0 {
+			return false
+		}
+		if before = nth + 1; one.Guest {
+			room -= len(one.Body)
+		}
+		return true
+	})
+	p.saved.IdempotentGuests = before
+	freed := p.results.forgetGuests(&p.history, before)
+	p.resultBytes, p.guestResultBytes = p.resultBytes-freed, p.guestResultBytes-freed
+}
+
+// forgotten reports whether a result was dropped before those of members that are as old.
+func (p *Project) forgotten(nth uint64, one *Idempotent) bool {
+	return one.Guest && nth < p.saved.IdempotentGuests
 }
 
 // dropOldestResults makes room for an answer of that many bytes. It frees an eighth of the limits
@@ -46,17 +83,20 @@ func (p *Project) dropOldestResults(more int) {
 // dropResults drops the oldest results while they match. It says how many match before a record,
 // and the size of their answers.
 func (p *Project) dropResults(match func(count, bytes int, record []byte) bool) {
-	var count, bytes int
+	var count, bytes, guests int
 	p.results.each(p.results.first, p.results.end, func(_ uint64, record []byte) bool {
 		if !match(count, bytes, record) {
 			return false
 		}
-		count, bytes = count+1, bytes+len(p.history.result(record).Body)
+		one := p.history.result(record)
+		if count, bytes = count+1, bytes+len(one.Body); one.Guest {
+			guests += len(one.Body)
+		}
 		return true
 	})
 	if count > 0 {
 		p.results.drop(uint64(count))
-		p.resultBytes -= bytes
+		p.resultBytes, p.guestResultBytes = p.resultBytes-bytes, p.guestResultBytes-guests
 		p.saved.IdempotentFirst = p.results.first
 	}
 }
@@ -67,7 +107,16 @@ func (p *Project) IdempotentAt(nth uint64) (one Idempotent, kept bool) {
 	if nth < p.results.first || nth >= p.results.end {
 		return one, false
 	}
-	return p.history.result(p.results.at(nth)), true
+	one = p.history.result(p.results.at(nth))
+	return one, !p.forgotten(nth, &one)
+}
+
+// ResultKey returns the key of the nth result, if it was not dropped together with all older ones.
+func (p *Project) ResultKey(nth uint64) (key [16]byte, kept bool) {
+	if nth < p.results.first || nth >= p.results.end {
+		return key, false
+	}
+	return [16]byte(p.results.at(nth)), true
 }
 
 // IdempotentRange returns the range [first, end) of the stored results that are kept.
@@ -75,8 +124,11 @@ func (p *Project) IdempotentRange() (first, end uint64) { return p.results.first
 
 // HasResult reports whether the project keeps a result of a key.
 func (p *Project) HasResult(key [16]byte) (found bool) {
-	p.results.each(p.results.first, p.results.end, func(_ uint64, record []byte) bool {
-		found = [16]byte(record) == key
+	p.results.each(p.results.first, p.results.end, func(nth uint64, record []byte) bool {
+		if [16]byte(record) == key {
+			one := p.history.result(record)
+			found = !p.forgotten(nth, &one)
+		}
 		return !found
 	})
 	return found

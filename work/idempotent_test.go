@@ -1,6 +1,7 @@
 package work_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"testing"
 
@@ -70,5 +71,71 @@ func TestStoredResultsAreBounded(t *testing.T) {
 				t.Errorf("restored [%d, %d), live [%d, %d)", f, e, first, end)
 			}
 		})
+	}
+}
+
+// TestResultsOfGuestsAreBounded has guests store answers between those of members. They drop each
+// other's only, older states keep theirs, and a restored project goes on as the live one does.
+func TestResultsOfGuestsAreBounded(t *testing.T) {
+	w := newWorld()
+	w.create(t)
+	sizes := map[uint64]int{}
+	store := func(p *work.Project, nth uint64, guest bool, size int) *work.Project {
+		p = p.Clone()
+		record := work.Idempotent{
+			ExpiresAt: testNow + 1000, Body: bytes.Repeat([]byte{byte(nth)}, size), Guest: guest,
+		}
+		binary.BigEndian.PutUint64(record.Key[:], nth)
+		p.Remember(record, testNow)
+		sizes[nth] = size
+		return p
+	}
+	live, early := w.project, w.project
+	for nth := range uint64(300) {
+		live = store(live, nth, nth%3 > 0, 20_000)
+		if nth == 50 {
+			early = live
+		}
+	}
+	check := func(p *work.Project, from, to uint64) (guests int) {
+		t.Helper()
+		for nth := from; nth < to; nth++ {
+			one, kept := p.IdempotentAt(nth)
+			whole := len(one.Body) == sizes[nth] && one.Body[0] == byte(nth)
+			if nth%3 == 0 && (!kept || !whole) {
+				t.Errorf("result %d of a member is lost", nth)
+			}
+			if nth%3 > 0 && kept {
+				if guests += len(one.Body); !whole {
+					t.Errorf("result %d of a guest has %d bytes", nth, len(one.Body))
+				}
+			}
+			var key [16]byte
+			binary.BigEndian.PutUint64(key[:], nth)
+			if stored, is := p.ResultKey(nth); !is || stored != key || p.HasResult(key) != kept {
+				t.Errorf("result %d: %x, kept %v", nth, stored, kept)
+			}
+		}
+		return guests
+	}
+	if early := check(early, 0, 51); early != 34*20_000 {
+		t.Errorf("an older state has %d bytes of guests", early)
+	}
+	before := check(live, 0, 300)
+	if before > work.GuestResultBytesMax || before < work.GuestResultBytesMax/2 {
+		t.Errorf("%d bytes of guests", before)
+	}
+	restored, err := mustSave(t, live).restore()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for nth := uint64(300); nth < 350; nth++ {
+		live, restored = store(live, nth, nth%3 > 0, 20_000), store(restored, nth, nth%3 > 0, 20_000)
+	}
+	if a, b := check(live, 0, 350), check(restored, 0, 350); a != b || a > work.GuestResultBytesMax {
+		t.Errorf("the live project has %d bytes of guests, the restored one %d", a, b)
+	}
+	if a, b := live.ResultMemoryBytes(), restored.ResultMemoryBytes(); a != b {
+		t.Errorf("the live project takes %d bytes, the restored one %d", a, b)
 	}
 }

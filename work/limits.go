@@ -15,10 +15,12 @@ const (
 	IdempotencyKeyBytesMax = 255
 	IdempotencySeconds     = 604_800
 	// ResultsMax and ResultBytesMax limit the stored results of Idempotency-Keys of a project: their
-	// number and the size of their compressed answers. The oldest are dropped first.
-	ResultsMax     = 50_000
-	ResultBytesMax = 8 << 20
-	MembersMax     = 1000
+	// number and the size of their compressed answers. The oldest are dropped first. Those of agents
+	// that are not members take GuestResultBytesMax; their oldest are dropped beyond that.
+	ResultsMax          = 50_000
+	ResultBytesMax      = 8 << 20
+	GuestResultBytesMax = ResultBytesMax / 4
+	MembersMax          = 1000
 	// BlocksMax is the maximum number of blocked agents of a project.
 	BlocksMax = 1000
 

@@ -114,8 +114,10 @@ type savedFields struct {
 	// project is restored; they are saved for listings.
 	Bytes     int64           `cbor:"11,keyasint"`
 	Languages []LanguageCount `cbor:"12,keyasint,omitempty"`
-	// IdempotentFirst is the number of the oldest stored result that is kept.
-	IdempotentFirst uint64 `cbor:"14,keyasint"`
+	// IdempotentFirst is the number of the oldest stored result that is kept. Of guests, those before
+	// IdempotentGuests are not.
+	IdempotentFirst  uint64 `cbor:"14,keyasint"`
+	IdempotentGuests uint64 `cbor:"86,keyasint,omitempty"`
 	// State is nil until an agent writes one, Checkpoint until there is one.
 	State      *State      `cbor:"19,keyasint,omitempty"`
 	Checkpoint *Checkpoint `cbor:"20,keyasint,omitempty"`
@@ -175,6 +177,8 @@ type Project struct {
 	// results holds the results of Idempotency-Keys, resultBytes is the size of their answers.
 	results     results
 	resultBytes int
+	// guestResultBytes is the part of resultBytes that answers to guests take.
+	guestResultBytes int
 
 	*coordination
 	// coordinationShared means that an older state uses the same records.

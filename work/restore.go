@@ -260,7 +260,12 @@ func (p *Project) restoreResults(head *headRecord, chunk func(Chunk) ([]byte, er
 
 func (p *Project) keepResults(saved []Idempotent) {
 	for at := range saved {
-		p.addResult(&saved[at])
+		one := &saved[at]
+		if p.forgotten(p.results.end, one) {
+			// The chunk was saved before.
+			one.Body = nil
+		}
+		p.addResult(one)
 	}
 }
 

@@ -50,6 +50,7 @@ const (
 	resultStatus    = 1 << 4
 	resultTasks     = 1 << 5
 	resultLeftOut   = 1 << 6
+	resultGuest     = 1 << 7
 )
 
 func (r *results) len() int { return int(r.end - r.first) }
@@ -90,6 +91,7 @@ func appendResult(data []byte, h *history, one *Idempotent) []byte {
 	set(resultStatus, one.Status != 0)
 	set(resultTasks, one.Tasks != nil)
 	set(resultLeftOut, one.LeftOut)
+	set(resultGuest, one.Guest)
 	data = append(append(append(data, one.Key[:]...), one.Fingerprint[:]...), parts)
 	data = binary.AppendVarint(data, one.ExpiresAt)
 	switch {
@@ -129,6 +131,7 @@ func (h *history) result(record []byte) (one Idempotent) {
 	parts := r.byte()
 	one.ExpiresAt = r.varint()
 	one.Result.Created, one.LeftOut = parts&resultCreated != 0, parts&resultLeftOut != 0
+	one.Guest = parts&resultGuest != 0
 	if parts&resultStep != 0 {
 		one.Result.Changeset = h.id(uint32(r.uvarint()))
 	}
@@ -193,6 +196,38 @@ func (r *results) drop(count uint64) {
 		// Older states have the list.
 		r.full = slices.Clone(r.full[blocks:])
 	}
+}
+
+// forgetGuests drops the bodies of the results of guests with the numbers [first, before), and
+// returns their size.
+func (r *results) forgetGuests(h *history, before uint64) (freed int) {
+	without := func(block resultBlock) resultBlock {
+		reader := recordReader{data: block.data}
+		bare, left := make([]byte, 0, len(block.data)), 0
+		for nth := block.first; reader.at < len(block.data); nth++ {
+			record := reader.take(int(reader.uvarint()))
+			if one := h.result(record); one.Guest && nth >= r.first && nth < before {
+				record, left = record[:len(record)-len(one.Body)], left+len(one.Body)
+			}
+			bare = append(binary.AppendUvarint(bare, uint64(len(record))), record...)
+		}
+		if left == 0 {
+			return block
+		}
+		freed += left
+		return resultBlock{block.first, slices.Clip(slices.Clone(bare))}
+	}
+	// Older states have the list.
+	r.full = slices.Clone(r.full)
+	for at := range r.full {
+		if r.full[at].first < before {
+			r.full[at] = without(r.full[at])
+		}
+	}
+	if r.open.data != nil && r.open.first < before {
+		r.open = without(r.open)
+	}
+	return freed
 }
 
 // after returns the number behind the last result of a full block.
