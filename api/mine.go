@@ -78,8 +78,9 @@ var mineOperations = []*Operation{
 		Errors: []fault.Code{fault.PaginationCursorInvalid, fault.PaginationLimitInvalid},
 		Tag:    "projects", Summary: "List your projects",
 		Doc: "Lists the projects that the caller is a member of, the one with the latest " +
-			"activity first, each with the caller's role. The status DELETED lists those that " +
-			"the caller has deleted and can restore.",
+			"activity first, each with the caller's role. One with activity while its pages are " +
+			"read moves to the first page. The status DELETED lists those that the caller has " +
+			"deleted and can restore.",
 	}, listOwnProjects),
 	declare[None, OwnClaimsData](Operation{
 		Name: "claim.mine", Method: "GET", Path: "/api/v1/agents/me/claims",
