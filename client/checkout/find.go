@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 )
@@ -77,28 +76,6 @@ func (t *Tree) askGit(program string) (names []string, asked bool, err error) {
 		names = append(names, name)
 	}
 	return names, true, nil
-}
-
-// gitVariables are those by which a hook of git, or a command in one, is bound to a repository, as
-// git rev-parse --local-env-vars has them.
-var gitVariables = []string{
-	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_CONFIG", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT",
-	"GIT_OBJECT_DIRECTORY", "GIT_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_GRAFT_FILE",
-	"GIT_INDEX_FILE", "GIT_NO_REPLACE_OBJECTS", "GIT_REPLACE_REF_BASE", "GIT_PREFIX",
-	"GIT_INTERNAL_SUPER_PREFIX", "GIT_SHALLOW_FILE", "GIT_COMMON_DIR",
-}
-
-// GitCommand is a git command in a directory. It takes no optional locks, runs no programs that the
-// settings of the repository name, and finds the repository by the directory alone.
-func GitCommand(ctx context.Context, program, dir string, args ...string) *exec.Cmd {
-	args = append([]string{"--no-optional-locks", "-c", "core.fsmonitor=false"}, args...)
-	command := exec.CommandContext(ctx, program, args...)
-	command.Dir = dir
-	command.Env = slices.DeleteFunc(command.Environ(), func(one string) bool {
-		name, _, _ := strings.Cut(one, "=")
-		return slices.Contains(gitVariables, name)
-	})
-	return command
 }
 
 func (t *Tree) git(program string, args ...string) ([]byte, error) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -127,9 +128,16 @@ func (t *gitTree) add(record string, before int) {
 	}
 }
 
+// commitHash is the form of the name of a commit.
+var commitHash = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+
 // committed are the paths that commits have changed since another one, and when the last of them
 // was made. Without an answer of git there are none.
 func committed(ctx context.Context, dir, since, head string) (paths []string, at time.Time) {
+	// What is no hash could be an option to git.
+	if !commitHash.MatchString(since) || !commitHash.MatchString(head) {
+		return nil, at
+	}
 	ctx, cancel := withGitTime(ctx)
 	defer cancel()
 	if out, err := gitOutput(ctx, dir, "log", "-1", "--format=%ct", head); err == nil {
@@ -138,7 +146,8 @@ func committed(ctx context.Context, dir, since, head string) (paths []string, at
 			at = time.Unix(seconds, 0)
 		}
 	}
-	out, err := gitOutput(ctx, dir, "diff", "--name-only", "-z", "--no-renames", since, head, "--",
+	out, err := gitOutput(ctx, dir, "diff", "--name-only", "-z", "--no-renames",
+		"--no-ext-diff", "--no-textconv", since, head, "--",
 		".")
 	if err != nil {
 		return nil, at

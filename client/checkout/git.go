@@ -1,0 +1,74 @@
+package checkout
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+// A repository may be that of somebody else, with settings of its own. git runs programs that
+// settings name, so each command has settings of its own in front of them.
+
+// gitVariables are those by which a hook of git, or a command in one, is bound to a repository, as
+// git rev-parse --local-env-vars has them.
+var gitVariables = []string{
+	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_CONFIG", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT",
+	"GIT_OBJECT_DIRECTORY", "GIT_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_GRAFT_FILE",
+	"GIT_INDEX_FILE", "GIT_NO_REPLACE_OBJECTS", "GIT_REPLACE_REF_BASE", "GIT_PREFIX",
+	"GIT_INTERNAL_SUPER_PREFIX", "GIT_SHALLOW_FILE", "GIT_COMMON_DIR",
+}
+
+// safeSettings take the place of settings that name programs. An embedded bare repository, which
+// comes with the files of another one, is none for these commands.
+var safeSettings = []string{
+	"core.fsmonitor=false", "core.hooksPath=/dev/null", "log.showSignature=false",
+	"safe.bareRepository=explicit",
+}
+
+// GitCommand is a git command in a directory. It takes no optional locks, runs no programs that the
+// settings of the repository name, and finds the repository by the directory alone.
+func GitCommand(ctx context.Context, program, dir string, args ...string) *exec.Cmd {
+	command := gitCommand(ctx, program, dir, args...)
+	// Filters have names, which only the settings of the repository know.
+	names := map[string]bool{}
+	for _, scope := range []string{"--local", "--worktree"} {
+		out, err := gitCommand(ctx, program, dir, "config", scope, "--includes", "--name-only", "-z",
+			"--list").Output()
+		if err != nil {
+			continue
+		}
+		for name := range strings.SplitSeq(string(out), "\x00") {
+			if lower := strings.ToLower(name); strings.HasPrefix(lower, "filter.") {
+				names[name[:strings.LastIndexByte(name, '.')]] = true
+			}
+		}
+	}
+	set := 0
+	for name := range names {
+		for _, setting := range []string{".clean=", ".smudge=", ".process=", ".required=false"} {
+			key, value, _ := strings.Cut(setting, "=")
+			command.Env = append(command.Env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s%s", set, name, key),
+				fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", set, value))
+			set++
+		}
+	}
+	command.Env = append(command.Env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", set))
+	return command
+}
+
+func gitCommand(ctx context.Context, program, dir string, args ...string) *exec.Cmd {
+	given := []string{"--no-optional-locks"}
+	for _, setting := range safeSettings {
+		given = append(given, "-c", setting)
+	}
+	command := exec.CommandContext(ctx, program, append(given, args...)...)
+	command.Dir = dir
+	command.Env = slices.DeleteFunc(command.Environ(), func(one string) bool {
+		name, _, _ := strings.Cut(one, "=")
+		return slices.Contains(gitVariables, name)
+	})
+	command.Env = append(command.Env, "GIT_NO_LAZY_FETCH=1")
+	return command
+}
