@@ -12,11 +12,13 @@ import (
 
 // modelTask is a task as the naive model holds it. A holder of zero is none.
 type modelTask struct {
-	task             work.TaskSpec
-	status           work.TaskStatus
-	blocked          work.Blocked
-	result           work.TaskResult
-	holder           id.ID
+	task    work.TaskSpec
+	status  work.TaskStatus
+	blocked work.Blocked
+	result  work.TaskResult
+	holder  id.ID
+	// whileHeld says that a stranger has blocked it, for as long as the claim lasts.
+	whileHeld        bool
 	expires          int64
 	before           work.TaskStatus
 	attempts         int
@@ -35,8 +37,8 @@ func newTaskModel() *taskModel { return &taskModel{tasks: map[id.ID]*modelTask{}
 
 // free takes the claim away.
 func (t *modelTask) free(at int64) {
-	if t.status == work.TaskInProgress {
-		t.status = t.before
+	if t.status == work.TaskInProgress || t.status == work.TaskBlocked && t.whileHeld {
+		t.status, t.blocked = t.before, work.Blocked{}
 	}
 	t.drop()
 	t.attempts++
@@ -45,7 +47,9 @@ func (t *modelTask) free(at int64) {
 }
 
 // drop forgets the claim.
-func (t *modelTask) drop() { t.holder, t.expires, t.renewed, t.before = id.ID{}, 0, 0, 0 }
+func (t *modelTask) drop() {
+	t.holder, t.expires, t.renewed, t.before, t.whileHeld = id.ID{}, 0, 0, 0, false
+}
 
 // at is all tasks as they read at a moment. Nobody writes what is in there.
 func (m *taskModel) at(now int64) map[id.ID]*modelTask {
@@ -307,7 +311,7 @@ func (m *taskModel) create(p *work.Project, spec work.TaskSpec, now int64) {
 
 func (m *taskModel) update(p *work.Project, who id.ID, command *work.UpdateTask, now int64) {
 	t, change := m.own(command.Task), &command.Change
-	old := fmt.Sprintf("%+v", *t)
+	old, was := fmt.Sprintf("%+v", *t), t.status
 	if change.Title != nil {
 		t.task.Title = *change.Title
 	}
@@ -335,11 +339,14 @@ func (m *taskModel) update(p *work.Project, who id.ID, command *work.UpdateTask,
 	if t.status != work.TaskBlocked {
 		t.blocked = work.Blocked{}
 	}
-	// What an outsider calls done waits for a member.
-	reported := change.Status == work.TaskDone && t.holder == who &&
-		p.RoleOf(who) == work.NoRole && p.Kind != work.Community
+	// What an outsider calls done waits for a member, and a block of one ends with its claim.
+	outsider := t.holder == who && p.RoleOf(who) == work.NoRole && p.Kind != work.Community
+	reported := change.Status == work.TaskDone && outsider
 	if reported {
 		t.status = work.TaskInReview
+	}
+	if t.status != was || change.Blocked != nil && fmt.Sprintf("%+v", *t) != old {
+		t.whileHeld = outsider && t.status == work.TaskBlocked
 	}
 	held := !t.holder.IsZero()
 	renews := t.holder == who && !reported && !over(t.status) && t.status != work.TaskOpen &&
@@ -431,7 +438,7 @@ func modelOfTask(t *work.Task) string {
 	}
 	if t.Claim != nil {
 		got.holder, got.expires, got.before = t.Claim.Agent, t.Claim.ExpiresAt, t.Claim.Before
-		got.renewed = t.Claim.RenewedAt
+		got.renewed, got.whileHeld = t.Claim.RenewedAt, t.Claim.EndsBlock
 	}
 	return fmt.Sprintf("%+v", got)
 }

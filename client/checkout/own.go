@@ -21,12 +21,19 @@ type signed struct {
 }
 
 // code returns the code of a content in the file of a name.
-func (t *Tree) code(name string, content []byte) string {
-	mac := hmac.New(sha256.New, t.secret)
+func (t *Tree) code(name string, content []byte) (string, error) {
+	var secret []byte
+	if t.secret != nil {
+		var err error
+		if secret, err = t.secret(); err != nil {
+			return "", err
+		}
+	}
+	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte(name))
 	mac.Write([]byte{0})
 	mac.Write(content)
-	return hex.EncodeToString(mac.Sum(nil))
+	return hex.EncodeToString(mac.Sum(nil)), nil
 }
 
 // writeOrder is writeJSON with a code.
@@ -35,7 +42,11 @@ func (t *Tree) writeOrder(name string, value any) error {
 	if err != nil {
 		return err
 	}
-	return t.writeJSON(name, signed{t.code(name, content), content})
+	code, err := t.code(name, content)
+	if err != nil {
+		return err
+	}
+	return t.writeJSON(name, signed{code, content})
 }
 
 // readOrder decodes what writeOrder has written. It removes anything else.
@@ -45,7 +56,11 @@ func (t *Tree) readOrder(name string, into any) (exists bool, err error) {
 	if err != nil || !exists {
 		return exists, err
 	}
-	if !hmac.Equal([]byte(read.Code), []byte(t.code(name, read.Content))) {
+	code, err := t.code(name, read.Content)
+	if err != nil {
+		return false, err
+	}
+	if !hmac.Equal([]byte(read.Code), []byte(code)) {
 		return false, t.remove(name)
 	}
 	return true, json.Unmarshal(read.Content, into)

@@ -15,7 +15,7 @@ func TestOrdersOfOthersHaveNoEffect(t *testing.T) {
 	server := newFake(t, files{"a": "a\n"})
 	dir := t.TempDir()
 	other := server.copyOf(t, dir)
-	other.secret = []byte("of another user")
+	other.secret = func() ([]byte, error) { return []byte("of another user"), nil }
 	_, err := pull(t, other)
 	must(t, err)
 

@@ -57,8 +57,9 @@ type Options struct {
 	// the directory and in the project are the same.
 	Folder string
 	Remote Remote
-	// Secret is the same for all programs of a user, and nobody else knows it.
-	Secret []byte
+	// Secret returns what is the same for all programs of a user, and nobody else knows. It is
+	// called where there are orders, or will be; nil is no secret.
+	Secret func() ([]byte, error)
 	// Progress is called while contents are transferred, with the bytes that are done and all of
 	// them; nil for nobody.
 	Progress func(done, total int64)
@@ -68,7 +69,7 @@ type Options struct {
 type Tree struct {
 	dir      string
 	prefix   string
-	secret   []byte
+	secret   func() ([]byte, error)
 	root     *os.Root
 	remote   Remote
 	progress func(done, total int64)
@@ -146,6 +147,18 @@ func (t *Tree) mustBeFolder(name string) error {
 	return err
 }
 
+// mustBeFile returns an error for a path that is there and no ordinary file.
+func (t *Tree) mustBeFile(name string) error {
+	info, err := t.root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no ordinary file", filepath.Join(t.dir, name))
+	}
+	return err
+}
+
 func (t *Tree) readBase() error {
 	t.base = base{Server: t.remote.Client.Server, Project: t.remote.Project}
 	read := t.base
@@ -173,6 +186,9 @@ func (t *Tree) Close() error { return t.root.Close() }
 // Locked calls run while this process alone changes the working copy, after it has completed
 // what another one has left. Errors: those of run; an error if another process has the lock.
 func (t *Tree) Locked(ctx context.Context, run func() error) error {
+	if err := t.mustBeFile(lockFile); err != nil {
+		return err
+	}
 	lock := flock.New(filepath.Join(t.dir, lockFile))
 	got, err := lock.TryLock()
 	if err == nil && !got {
@@ -196,6 +212,9 @@ func (t *Tree) Locked(ctx context.Context, run func() error) error {
 
 // readJSON decodes a file of the folder .pws/local.
 func (t *Tree) readJSON(name string, into any) (exists bool, err error) {
+	if err := t.mustBeFile(name); err != nil {
+		return false, err
+	}
 	text, err := t.root.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -219,8 +238,12 @@ func (t *Tree) writeJSON(name string, value any) error {
 	if err := t.before("write " + name); err != nil {
 		return err
 	}
+	// What is there may be a link.
 	next := name + ".new"
-	file, err := t.root.OpenFile(next, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o666)
+	if err := t.root.RemoveAll(next); err != nil {
+		return err
+	}
+	file, err := t.root.OpenFile(next, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
 		return err
 	}

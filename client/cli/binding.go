@@ -45,13 +45,17 @@ func (e *Env) binding() (Binding, error) {
 
 func readBinding(dir string) (bound Binding, err error) {
 	path := filepath.Join(dir, bindingFolder, bindingFile)
-	text, err := os.ReadFile(path)
+	text, err := readPws(dir, bindingFile)
 	if err != nil {
 		return bound, err
 	}
 	known, err := toml.NewDecoder(bytes.NewReader(text)).Decode(&bound)
 	if err == nil && len(known.Undecoded()) > 0 {
 		err = fmt.Errorf("unknown setting %s", known.Undecoded()[0])
+	}
+	// The project is a part of addresses, and of what is printed.
+	if err == nil && bound.Project != "" && !projectID.MatchString(bound.Project) {
+		err = errors.New("project is no ID of a project")
 	}
 	if err != nil {
 		return bound, fmt.Errorf("%s: %w", path, err)

@@ -141,12 +141,8 @@ func (*Common) treeOf(env *Env, caller *account, bound Binding) (*checkout.Tree,
 			`set files = "." or a folder in ` + filepath.Join(bound.root, bindingFolder, bindingFile),
 		}
 	}
-	secret, err := env.Folders.Secret()
-	if err != nil {
-		return nil, err
-	}
 	return checkout.Open(checkout.Options{
-		Dir: bound.root, Folder: bound.Files, Secret: secret,
+		Dir: bound.root, Folder: bound.Files, Secret: env.Folders.Secret,
 		Remote:   checkout.Remote{Client: caller.Client, Project: bound.Project},
 		Progress: env.progress(),
 	})

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -83,7 +81,7 @@ func (e *Env) claimsPath() (string, error) {
 	if err != nil || bound.root == "" {
 		return "", err
 	}
-	return filepath.Join(bound.root, bindingFolder, localFolder, claimsFile), nil
+	return bound.local(claimsFile)
 }
 
 // readClaims reads the claims. What is no JSON counts as none: the next claim replaces it.
@@ -92,7 +90,7 @@ func readClaims(path string) (claims, error) {
 	if path == "" {
 		return all, nil
 	}
-	text, err := os.ReadFile(path)
+	text, err := readBounded(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return all, nil
 	}
@@ -112,7 +110,7 @@ func (e *Env) changeClaims(ctx context.Context, change func(*claims)) error {
 	if err != nil || path == "" {
 		return err
 	}
-	return client.WithLock(ctx, path+".lock", func() error {
+	return client.WithLock(ctx, path+lockSuffix, func() error {
 		all, err := readClaims(path)
 		if err != nil {
 			return err

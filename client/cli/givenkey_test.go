@@ -92,7 +92,7 @@ func TestKeyOfTheEnvironmentAlone(t *testing.T) {
 	// The file of a directory does not choose who gets a signature.
 	p.give(t, key)
 	p.variables[varServer] = ""
-	err = writeBinding(filepath.Join(p.env.Dir, bindingFolder),
+	err = writeBinding(p.env.Dir,
 		Binding{Server: p.URL, Project: "prj_00000000000000000000000000", Files: "none"})
 	if err != nil {
 		t.Fatal(err)

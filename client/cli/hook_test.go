@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,7 +36,7 @@ func newHookPlace(t *testing.T) *hookPlace {
 	server := httptest.NewServer(http.HandlerFunc(p.serve))
 	t.Cleanup(server.Close)
 	p.server = server.URL
-	err := writeBinding(filepath.Join(p.dir, bindingFolder),
+	err := writeBinding(p.dir,
 		Binding{Server: p.server, Project: "prj_00000000000000000000000000", Files: "none"})
 	if err != nil {
 		t.Fatal(err)
@@ -269,7 +268,7 @@ func TestSessionsAreBounded(t *testing.T) {
 	if err != nil || len(all.Started) != sessionsMax || all.Started["A"] != (startedSession{}) {
 		t.Errorf("kept %v, %v", slices.Sorted(maps.Keys(all.Started)), err)
 	}
-	if err := os.WriteFile(bound.sessionsPath(), []byte("{"), 0o600); err != nil {
+	if err := writePws(bound.root, []byte("{"), localFolder, sessionsFile); err != nil {
 		t.Fatal(err)
 	}
 	if all, err := bound.readSessions(); err != nil || len(all.Started) != 0 {

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"net/http"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -43,14 +42,16 @@ type startedSession struct {
 // sessionsMax is how many sessions are remembered.
 const sessionsMax = 50
 
-func (b *Binding) sessionsPath() string {
-	return filepath.Join(b.root, bindingFolder, localFolder, sessionsFile)
-}
+func (b *Binding) sessionsPath() (string, error) { return b.local(sessionsFile) }
 
 // readSessions reads the sessions. What is no JSON counts as none.
 func (b *Binding) readSessions() (sessions, error) {
 	none := sessions{Started: map[string]startedSession{}}
-	text, err := os.ReadFile(b.sessionsPath())
+	path, err := b.sessionsPath()
+	if err != nil {
+		return none, err
+	}
+	text, err := readBounded(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return none, nil
 	}
@@ -67,7 +68,11 @@ func (b *Binding) readSessions() (sessions, error) {
 // changeSessions reads the sessions, lets change edit them, and writes them, while no other process
 // does the same. An error of change writes nothing.
 func (b *Binding) changeSessions(ctx context.Context, change func(*sessions) error) error {
-	return client.WithLock(ctx, b.sessionsPath()+".lock", func() error {
+	path, err := b.sessionsPath()
+	if err != nil {
+		return err
+	}
+	return client.WithLock(ctx, path+lockSuffix, func() error {
 		all, err := b.readSessions()
 		if err == nil {
 			err = change(&all)
@@ -84,7 +89,7 @@ func (b *Binding) changeSessions(ctx context.Context, change func(*sessions) err
 		if err != nil {
 			return err
 		}
-		return client.ReplaceFile(b.sessionsPath(), append(text, '\n'), 0o600)
+		return client.ReplaceFile(path, append(text, '\n'), 0o600)
 	})
 }
 
@@ -106,7 +111,11 @@ func (e *Env) noteSaved(ctx context.Context) {
 	if err != nil || bound.root == "" {
 		return
 	}
-	if _, err := os.Stat(bound.sessionsPath()); err != nil {
+	path, err := bound.sessionsPath()
+	if err != nil {
+		return
+	}
+	if _, err := os.Stat(path); err != nil {
 		return
 	}
 	now := e.work(ctx, bound)

@@ -63,13 +63,13 @@ func (c *InitCommand) Run(ctx context.Context, env *Env) error {
 	if c.Project != "" {
 		id, err = caller.resolveProject(ctx, c.Project)
 	} else {
-		id, err = c.create(ctx, env, caller, folder)
+		id, err = c.create(ctx, env, caller)
 	}
 	if err != nil {
 		return err
 	}
 	bound = Binding{Server: caller.Server, Project: id, Files: c.Files}
-	if err := writeBinding(folder, bound); err != nil {
+	if err := writeBinding(env.Dir, bound); err != nil {
 		return err
 	}
 	return c.showAs(ctx, env, caller, get(projectPath(id), nil), func(out io.Writer, v value) error {
@@ -81,7 +81,7 @@ func (c *InitCommand) Run(ctx context.Context, env *Env) error {
 
 // create creates the project under a key that is saved BEFORE the request.
 func (c *InitCommand) create(
-	ctx context.Context, env *Env, caller *account, folder string,
+	ctx context.Context, env *Env, caller *account,
 ) (string, error) {
 	name := c.Name
 	if name == "" {
@@ -92,7 +92,7 @@ func (c *InitCommand) create(
 	if err != nil {
 		return "", err
 	}
-	if request.Key, err = initKey(filepath.Join(folder, localFolder)); err != nil {
+	if request.Key, err = initKey(env.Dir); err != nil {
 		return "", err
 	}
 	answer, err := caller.Do(ctx, request)
@@ -108,39 +108,30 @@ func (c *InitCommand) create(
 }
 
 // initKey is the key of the creation: that of an interrupted run, or a new one.
-func initKey(local string) (string, error) {
-	path := filepath.Join(local, initKeyFile)
-	if key, err := os.ReadFile(path); err == nil && len(key) > 0 {
+func initKey(root string) (string, error) {
+	if key, err := readPws(root, localFolder, initKeyFile); err == nil && len(key) > 0 {
 		return strings.TrimSpace(string(key)), nil
 	}
 	key := client.NewIdempotencyKey()
-	return key, writeFile(path, []byte(key+"\n"))
+	return key, writePws(root, []byte(key+"\n"), localFolder, initKeyFile)
 }
 
-func writeBinding(folder string, bound Binding) error {
+func writeBinding(root string, bound Binding) error {
 	var text bytes.Buffer
 	text.WriteString("# Which project the work in this directory belongs to. Commit this file.\n")
 	if err := toml.NewEncoder(&text).Encode(bound); err != nil {
 		return err
 	}
-	err := writeFile(filepath.Join(folder, ignoreFile), []byte(localFolder+"/\n"))
+	err := writePws(root, []byte(localFolder+"/\n"), ignoreFile)
 	if err == nil {
-		err = writeFile(filepath.Join(folder, bindingFile), text.Bytes())
+		err = writePws(root, text.Bytes(), bindingFile)
 	}
 	if err != nil {
 		return err
 	}
-	err = os.Remove(filepath.Join(folder, localFolder, initKeyFile))
+	err = os.Remove(filepath.Join(root, bindingFolder, localFolder, initKeyFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return err
-}
-
-// writeFile writes a file that others may read, and its folder.
-func writeFile(path string, content []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		return err
-	}
-	return os.WriteFile(path, content, 0o666)
 }
