@@ -78,7 +78,7 @@ func bindNew(dir string, bound Binding) (Binding, error) {
 		return bound, usagef("%s is not empty", dir)
 	}
 	bound.root = dir
-	return bound, writeBinding(filepath.Join(dir, bindingFolder), bound)
+	return bound, writeBinding(dir, bound)
 }
 
 // notFolderName are the characters that the name of a new directory does not get.
