@@ -113,7 +113,7 @@ func requireOwn(dir string) error {
 }
 
 func openStore(dir string) (*Index, error) {
-	x := &Index{dir: dir}
+	x := &Index{dir: dir, most: candidatesMax}
 	// The checksum is that of the closed store; the store changes from now on.
 	if err := os.Remove(filepath.Join(dir, closedSumName)); err != nil &&
 		!errors.Is(err, fs.ErrNotExist) {
@@ -154,7 +154,7 @@ func Check(dir string) (documents, position uint64, err error) {
 	if _, err := os.Stat(bolt); err != nil {
 		return 0, 0, err
 	}
-	x := &Index{dir: dir}
+	x := &Index{dir: dir, most: candidatesMax}
 	if err := x.openScorch(true); err != nil {
 		return 0, 0, fmt.Errorf("%s: %w", bolt, err)
 	}

@@ -54,8 +54,10 @@ type Hit struct {
 
 const (
 	// candidatesMax limits the number of documents that a query examines; the best of these are
-	// returned.
+	// returned. Behind them it examines as many again whose names have all words, at most namesMax
+	// twice.
 	candidatesMax = 100_000
+	namesMax      = 20_000
 	// dictionaryMax is the number of longer words examined for a prefix. Of these the most frequent
 	// are searched, at most endingsMax, and as many as add up to endingsBytes without the prefix.
 	dictionaryMax = 256
@@ -80,6 +82,7 @@ func (x *Index) Search(q *Query) (hits []Hit, err error) {
 	err = x.read(func(reader index.IndexReader) (err error) {
 		r := &run{
 			query: q, reader: reader, cache: &x.cache, weights: newWeighing(q.Weights),
+			most: x.most,
 		}
 		if err := r.open(); err != nil {
 			return err
@@ -102,6 +105,8 @@ type run struct {
 	query  *Query
 	reader index.IndexReader
 	cache  *cache
+	// most is the number of candidates.
+	most   int
 	values *factsReader
 	// weights are recorded, or repeated, while the terms are opened.
 	weights weighing
@@ -278,7 +283,8 @@ func (r *run) hits() ([]Hit, error) {
 	} else if len(r.filters) > 1 {
 		leading = r.filters[:1]
 	}
-	for at, looked := uint64(0), 0; looked < candidatesMax; looked++ {
+	at, looked := uint64(0), 0
+	for ; looked < r.most; looked++ {
 		number := uint64(nowhere)
 		for _, p := range leading {
 			if err := p.advance(at); err != nil {
@@ -305,7 +311,11 @@ func (r *run) hits() ([]Hit, error) {
 			break
 		}
 	}
-	if err := r.rank(); err != nil {
+	err := r.rank()
+	if err == nil && looked == r.most {
+		err = r.namesFrom(at)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return r.identified()

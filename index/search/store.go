@@ -27,6 +27,8 @@ type Index struct {
 	failure  atomic.Pointer[error]
 	rounds   *rounds
 	cache    cache
+	// most is candidatesMax; tests have less.
+	most int
 	// open is read-locked during each use of the index, and locked by Close.
 	open struct {
 		sync.RWMutex
