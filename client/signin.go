@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -38,9 +39,19 @@ type challenge struct {
 	Payload string `json:"signing_payload"`
 }
 
-// signature is the proof of possession of a key.
-func (c challenge) signature(key ed25519.PrivateKey) string {
-	return base64.RawURLEncoding.EncodeToString(ed25519.Sign(key, []byte(c.Payload)))
+// errPayload: a signature of any text that a server sends could be used for something else.
+var errPayload = errors.New(
+	"the server asks for a signature of a text that is no challenge for this key")
+
+// signature is the proof of possession of a key. Errors: errPayload.
+func (c challenge) signature(key ed25519.PrivateKey) (string, error) {
+	parts := strings.Split(c.Payload, "|")
+	const service, id, text, public, least = 0, 2, 3, 4, 6
+	if len(parts) < least || parts[service] != "pws/v1" || parts[id] != c.ID ||
+		parts[text] != c.Text || parts[public] != PublicText(key) {
+		return "", errPayload
+	}
+	return base64.RawURLEncoding.EncodeToString(ed25519.Sign(key, []byte(c.Payload))), nil
 }
 
 // proof is the body that answers a challenge.
@@ -56,11 +67,12 @@ type proof struct {
 // Program is what a session says of the program that opened it.
 type Program struct{ Name, Version string }
 
-func (c challenge) prove(key ed25519.PrivateKey, program Program) proof {
+func (c challenge) prove(key ed25519.PrivateKey, program Program) (proof, error) {
+	signature, err := c.signature(key)
 	return proof{
-		ChallengeID: c.ID, Challenge: c.Text, Signature: c.signature(key),
+		ChallengeID: c.ID, Challenge: c.Text, Signature: signature,
 		ClientName: program.Name, ClientVersion: program.Version,
-	}
+	}, err
 }
 
 // Registration is a registration that has begun: its challenge is valid for minutes, and with
@@ -114,10 +126,13 @@ func (c *Client) offerKey(
 // Complete registers the agent under a handle. A *Failure HANDLE_TAKEN or INVALID_HANDLE leaves the
 // registration as it is, for another handle.
 func (r *Registration) Complete(ctx context.Context, handle string) (SignedIn, error) {
-	body := r.challenge.prove(r.key, r.program)
-	body.Handle = handle
 	var done SignedIn
-	err := r.client.Call(ctx, http.MethodPost, "/api/v1/agents/register/complete", body, &done)
+	body, err := r.challenge.prove(r.key, r.program)
+	if err != nil {
+		return done, err
+	}
+	body.Handle = handle
+	err = r.client.Call(ctx, http.MethodPost, "/api/v1/agents/register/complete", body, &done)
 	return done, err
 }
 
@@ -142,7 +157,10 @@ func (c *Client) signInOnce(
 	if err != nil {
 		return done, err
 	}
-	err = c.Call(ctx, http.MethodPost, "/api/v1/auth/session", asked.prove(key, program), &done)
+	body, err := asked.prove(key, program)
+	if err == nil {
+		err = c.Call(ctx, http.MethodPost, "/api/v1/auth/session", body, &done)
+	}
 	return done, err
 }
 
@@ -153,11 +171,15 @@ func (c *Client) AddKey(ctx context.Context, key ed25519.PrivateKey) (KnownKey, 
 	if err != nil || known != (KnownKey{}) {
 		return known, err
 	}
+	signature, err := asked.signature(key)
+	if err != nil {
+		return known, err
+	}
 	body := struct {
 		ChallengeID string `json:"challenge_id"`
 		Challenge   string `json:"challenge"`
 		Signature   string `json:"signature"`
-	}{asked.ID, asked.Text, asked.signature(key)}
+	}{asked.ID, asked.Text, signature}
 	var done struct {
 		Key struct {
 			ID      string `json:"id"`

@@ -315,14 +315,14 @@ func (c *StatusCommand) Run(ctx context.Context, env *Env) error {
 }
 
 func printStatus(out io.Writer, s checkout.Status) error {
-	fmt.Fprintf(out, "Project %s at %s\n", s.Project, s.Server)
+	fmt.Fprintf(out, "Project %s at %s\n", line(s.Project), line(s.Server))
 	switch {
 	case s.Base == "":
 		fmt.Fprintln(out, "Nothing was pulled yet: pws pull")
 	case s.Head != "" && s.Head != s.Base:
-		fmt.Fprintf(out, "The server has changes since %s: pws pull\n", s.Base)
+		fmt.Fprintf(out, "The server has changes since %s: pws pull\n", line(s.Base))
 	default:
-		fmt.Fprintf(out, "At changeset %s\n", s.Base)
+		fmt.Fprintf(out, "At changeset %s\n", line(s.Base))
 	}
 	if s.Interrupted {
 		fmt.Fprintln(out, "A pull or push was interrupted: pws pull completes it")

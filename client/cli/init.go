@@ -43,7 +43,7 @@ func (c *InitCommand) Run(ctx context.Context, env *Env) error {
 	switch {
 	case err == nil && (c.Project == "" || c.Project == bound.Project):
 		_, err := fmt.Fprintf(env.Out, "This directory is bound to %s at %s.\n", bound.Project,
-			bound.Server)
+			line(bound.Server))
 		return err
 	case err == nil:
 		return usagef("this directory is bound to %s: remove %s first", bound.Project,

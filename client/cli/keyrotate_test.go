@@ -136,7 +136,15 @@ func (s *keyServer) register(w http.ResponseWriter, r *http.Request) {
 			map[string]any{"agent_id": "agt_1", "key_id": key.id})
 		return
 	}
-	give(w, map[string]any{"challenge_id": public, "challenge": "c", "signing_payload": "p"})
+	give(w, challengeOf(public, public))
+}
+
+func payloadOf(id, public string) string { return "pws/v1|x|" + id + "|c|" + public + "|t" }
+
+func challengeOf(id, public string) map[string]any {
+	return map[string]any{
+		"challenge_id": id, "challenge": "c", "signing_payload": payloadOf(id, public),
+	}
 }
 
 func (s *keyServer) complete(w http.ResponseWriter, r *http.Request) {
@@ -173,7 +181,7 @@ func (s *keyServer) challenge(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusForbidden, "KEY_REVOKED", nil)
 		return
 	}
-	give(w, map[string]any{"challenge_id": id, "challenge": "c", "signing_payload": "p"})
+	give(w, challengeOf(id, key.public))
 }
 
 func (s *keyServer) open(w http.ResponseWriter, r *http.Request) {
@@ -181,7 +189,7 @@ func (s *keyServer) open(w http.ResponseWriter, r *http.Request) {
 	key := s.key(func(k *servedKey) bool { return k.id == body["challenge_id"] })
 	public, _ := base64.RawURLEncoding.DecodeString(key.public)
 	signature, _ := base64.RawURLEncoding.DecodeString(body["signature"])
-	if !ed25519.Verify(public, []byte("p"), signature) {
+	if !ed25519.Verify(public, []byte(payloadOf(key.id, key.public)), signature) {
 		refuse(w, http.StatusUnauthorized, "SIGNATURE_INVALID", nil)
 		return
 	}

@@ -79,7 +79,7 @@ func (c *LoginCommand) Run(ctx context.Context, env *Env) error {
 			profile = "no profile: the environment has the key"
 		}
 		_, err := fmt.Fprintf(out, "%s at %s as @%s (%s).\n",
-			how, done.Server, done.Handle, profile)
+			how, done.Server, line(done.Handle), profile)
 		if err != nil || done.WebURL == "" {
 			return err
 		}
@@ -120,6 +120,12 @@ func (c *LoginCommand) target(env *Env) (client.Profile, error) {
 			profile.Server)
 	}
 	switch {
+	case !exists && server != "" && !named.chosen(env):
+		// The file of a directory may have come from others.
+		return none, &advisedError{
+			usagef("%s is named by this directory alone, and no profile is of it", server),
+			"pws login " + server,
+		}
 	case !exists:
 		profile = client.Profile{Name: name, Server: orDefault(server)}
 	case named.chosen(env):
@@ -401,12 +407,18 @@ func removeProfile(ctx context.Context, env *Env, profile client.Profile, withKe
 		}
 		return nil
 	})
-	if err != nil || !withKey || !env.Folders.OwnsKey(profile) {
+	if err != nil || !withKey {
 		return err
 	}
-	err = os.Remove(env.Folders.KeyPath(profile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	// A rotation that was interrupted has left another key.
+	keys := []string{env.Folders.NextKeyPath(profile)}
+	if env.Folders.OwnsKey(profile) {
+		keys = append(keys, env.Folders.KeyPath(profile))
 	}
-	return err
+	for _, key := range keys {
+		if err := os.Remove(key); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }

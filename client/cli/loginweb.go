@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 )
 
 // webCode gets the link that signs in a browser as the agent of a login. Errors: those of
@@ -25,6 +26,10 @@ func (c *LoginCommand) webCode(ctx context.Context, env *Env, done login) (strin
 
 // openBrowser prints a link, and opens it if a person is at the terminal.
 func (e *Env) openBrowser(out io.Writer, link string) error {
+	// The server chooses it: a browser opens files and programs, too.
+	if at, err := url.Parse(link); err != nil || at.Scheme != "https" && at.Scheme != "http" {
+		return fmt.Errorf("the server gives %q, which is no address of a page", link)
+	}
 	_, err := fmt.Fprintf(out, "This link signs in a browser, once, within a minute:\n%s\n", link)
 	if err != nil || !e.interactive() || e.OpenURL == nil {
 		return err
