@@ -65,6 +65,7 @@ func (c *CheckoutCommand) Run(ctx context.Context, env *Env) error {
 	if !c.WantsJSON() {
 		fmt.Fprintf(env.Out, "Working copy: %s\n", Clean(dir))
 	}
+	env.trust(bound)
 	return c.pull(ctx, env, caller, bound)
 }
 
@@ -173,6 +174,7 @@ func (c *Common) pull(ctx context.Context, env *Env, caller *account, bound Bind
 
 func (c *Common) pullInto(ctx context.Context, env *Env, tree *checkout.Tree) error {
 	var done checkout.Pulled
+	env.trustHere()
 	err := tree.Locked(ctx, func() (err error) {
 		done, err = tree.Pull(ctx)
 		return err
@@ -245,6 +247,7 @@ func (c *PushCommand) Run(ctx context.Context, env *Env) error {
 	if !caller.signedIn {
 		return &advisedError{errNotSignedIn, "pws login " + caller.Server}
 	}
+	env.trustHere()
 	push := tree.Push
 	if c.Contribute {
 		push = tree.Contribute

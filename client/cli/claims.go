@@ -164,6 +164,7 @@ func (h heldClaim) of(caller *account) bool {
 func (e *Env) remember(ctx context.Context, caller *account, data jsontext.Value, sent time.Time) {
 	var answer claimAnswer
 	err := json.Unmarshal(data, &answer)
+	e.trustHere()
 	if err == nil {
 		err = e.changeClaims(ctx, func(all *claims) { all.note(caller, &answer, sent) })
 	}

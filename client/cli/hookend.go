@@ -111,6 +111,7 @@ func (e *Env) noteSaved(ctx context.Context) {
 	if err != nil || bound.root == "" {
 		return
 	}
+	e.trust(bound)
 	path, err := bound.sessionsPath()
 	if err != nil {
 		return
@@ -176,6 +177,10 @@ func (h *HookPreCompact) Run(ctx context.Context, env *Env) error {
 func (h *Hook) leave(ctx context.Context, env *Env, what string) error {
 	return h.run(ctx, env,
 		func(ctx context.Context, env *Env, bound Binding, input hookInput) error {
+			if !env.trusts(bound) {
+				return errors.New("no handoff was left: no command has done anything for the project in " +
+					"this directory, which may have come with the files of others; pws init does")
+			}
 			return bound.changeSessions(ctx, func(all *sessions) error {
 				return h.handOver(ctx, env, bound, input, all, what)
 			})

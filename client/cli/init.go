@@ -42,6 +42,7 @@ func (c *InitCommand) Run(ctx context.Context, env *Env) error {
 	bound, err := readBinding(env.Dir)
 	switch {
 	case err == nil && (c.Project == "" || c.Project == bound.Project):
+		env.trust(bound)
 		_, err := fmt.Fprintf(env.Out, "This directory is bound to %s at %s.\n", bound.Project,
 			line(bound.Server))
 		return err
@@ -72,6 +73,7 @@ func (c *InitCommand) Run(ctx context.Context, env *Env) error {
 	if err := writeBinding(env.Dir, bound); err != nil {
 		return err
 	}
+	env.trustHere()
 	return c.showAs(ctx, env, caller, get(projectPath(id), nil), func(out io.Writer, v value) error {
 		_, err := fmt.Fprintf(out, "Bound this directory to %s  %s at %s.\n", id,
 			line(v.at("project.name").text()), caller.Server)
