@@ -105,6 +105,8 @@ type Network struct {
 		local Local
 		open  map[net.Conn]uint64
 		count map[uint64]int
+		// strangers are the members that were refused, and when that was logged.
+		strangers map[uint64]time.Time
 	}
 }
 
@@ -120,6 +122,7 @@ func Listen(config Config) (*Network, error) {
 	}
 	n.peers.Store(&map[uint64]*peer{})
 	n.mu.open, n.mu.count = map[net.Conn]uint64{}, map[uint64]int{}
+	n.mu.strangers = map[uint64]time.Time{}
 	err := config.Identity.permits(config.Address)
 	if n.ln = config.ln; n.ln == nil && err == nil {
 		n.ln, err = net.Listen("tcp", config.Address)
@@ -424,9 +427,22 @@ func (n *Network) admits(hello *greeting) bool {
 	return n.peer(hello.member) != nil || hello.kind == forCall
 }
 
+// strangerAgain is how often the refusal of a member is logged.
+const strangerAgain = time.Minute
+
 // warnStranger logs a connection of somebody who has the keys of a member and is none: a member
-// that was removed, or one that has begun with other data.
+// that was removed, or one that has begun with other data. It tries again several times a second.
 func (n *Network) warnStranger(hello *greeting, raw net.Conn) {
+	now := time.Now()
+	n.mu.Lock()
+	again := now.Sub(n.mu.strangers[hello.member]) < strangerAgain
+	if !again {
+		n.mu.strangers[hello.member] = now
+	}
+	n.mu.Unlock()
+	if again {
+		return
+	}
 	n.config.Log.Warn("a connection of a server that is not of this group was refused",
 		"member", hello.member, "from", raw.RemoteAddr(), "same_beginning", hello.group == n.group)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
@@ -30,7 +31,9 @@ type peer struct {
 	alive context.Context
 	end   context.CancelFunc
 	wake  chan struct{}
-	mu    struct {
+	// answered says that a clock has come back on the connection for messages.
+	answered atomic.Bool
+	mu       struct {
 		sync.Mutex
 		queue []*raftpb.Message
 		bytes int64
@@ -86,13 +89,15 @@ func (p *peer) run() {
 	for alive.Err() == nil {
 		conn, err := p.dial(alive, forMessages)
 		if err == nil {
-			p.network.config.Log.Info("connected to a member", "member", p.member)
-			said = ""
 			ended := context.AfterFunc(alive, func() { _ = conn.Close() })
 			p.network.running.Go(func() { p.watch(conn) })
 			err = p.send(conn)
 			ended()
 			_ = conn.Close()
+			// A member that refuses the connection does so again and again.
+			if p.answered.Swap(false) {
+				said = ""
+			}
 		}
 		if alive.Err() != nil {
 			return
@@ -132,6 +137,9 @@ func (p *peer) watch(conn net.Conn) {
 		format, found := binary.Uvarint(body[used:])
 		if found <= 0 {
 			format = replica.FormatFirst
+		}
+		if !p.answered.Swap(true) {
+			p.network.config.Log.Info("connected to a member", "member", p.member)
 		}
 		if local := p.network.local(); local != nil {
 			local.Announced(p.member, format)
