@@ -199,10 +199,14 @@ func TestServerComesBack(t *testing.T) {
 }
 
 func TestKeyStaysTheSame(t *testing.T) {
+	// Each request comes on a connection of its own, whose goroutine the others do not know.
+	var mu sync.Mutex
 	var keys []string
 	note := func(then http.HandlerFunc) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
 			keys = append(keys, r.Header.Get("Idempotency-Key"))
+			mu.Unlock()
 			then(w, r)
 		}
 	}
@@ -214,6 +218,8 @@ func TestKeyStaysTheSame(t *testing.T) {
 	if err := client.Call(t.Context(), "POST", "/", struct{}{}, &output); err != nil {
 		t.Fatal(err)
 	}
+	mu.Lock()
+	defer mu.Unlock()
 	if len(keys) != 3 || keys[0] == "" || keys[0] != keys[1] || keys[1] != keys[2] || output.N != 1 {
 		t.Errorf("keys %q, output %v", keys, output)
 	}
