@@ -149,8 +149,9 @@ func (s *claimSearch) run() (Reply, error) {
 		s.ownBefore(index.TaskPosition{})
 	}
 	if s.err == nil && s.reply.Data == nil {
-		switch s.err = s.full; {
+		switch {
 		case s.full != nil:
+			s.err = s.full
 		case s.more:
 			s.err = errNoTaskFound()
 		default:

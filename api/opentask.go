@@ -21,30 +21,32 @@ const (
 func (c *Call) publicPlaces(
 	status work.TaskStatus, after index.TaskPosition, yield func(index.TaskPlace) (goOn bool),
 ) (end bool) {
-	return c.places(after, func(after index.TaskPosition) []index.TaskPlace {
-		engine := c.Service.Engine
-		tasks := engine.Indexes(index.ForTasks).Tasks
-		return tasks.Public(status, engine.Now(), after, placesBatch)
+	return c.places(after, func(
+		tasks *index.Tasks, now int64, after index.TaskPosition,
+	) []index.TaskPlace {
+		return tasks.Public(status, now, after, placesBatch)
 	}, yield)
 }
 
 // typedPlaces is publicPlaces for OPEN tasks of a type, and some others.
 func (c *Call) typedPlaces(kind string, yield func(index.TaskPlace) (goOn bool)) (end bool) {
-	return c.places(index.TaskPosition{}, func(after index.TaskPosition) []index.TaskPlace {
-		engine := c.Service.Engine
-		tasks := engine.Indexes(index.ForTasks).Tasks
-		return tasks.OfTerm(kind, engine.Now(), after, placesBatch)
+	term := index.FoldTerm(kind)
+	return c.places(index.TaskPosition{}, func(
+		tasks *index.Tasks, now int64, after index.TaskPosition,
+	) []index.TaskPlace {
+		return tasks.Skilled(term, now, after, placesBatch)
 	}, yield)
 }
 
 // places yields the places of batches, each with up to placesBatch after a position.
 func (c *Call) places(
-	after index.TaskPosition, batch func(after index.TaskPosition) []index.TaskPlace,
+	after index.TaskPosition,
+	batch func(tasks *index.Tasks, now int64, after index.TaskPosition) []index.TaskPlace,
 	yield func(index.TaskPlace) (goOn bool),
 ) (end bool) {
-	projects := map[id.ID]bool{}
+	engine, projects := c.Service.Engine, map[id.ID]bool{}
 	for seen := 0; seen < placesMax; {
-		places := batch(after)
+		places := batch(engine.Indexes(index.ForTasks).Tasks, engine.Now(), after)
 		for _, place := range places {
 			if projects[place.Project] = true; len(projects) > placeProjectsMax || !yield(place) {
 				return false

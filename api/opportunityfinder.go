@@ -132,7 +132,7 @@ func (h *opportunityFinder) add(found offer) {
 func (h *opportunityFinder) findTasks() {
 	tasks, now := h.tasks()
 	for _, word := range h.wanted {
-		for _, place := range tasks.Skilled(word, now, h.each(finderWord)) {
+		for _, place := range tasks.Skilled(word, now, index.TaskPosition{}, h.each(finderWord)) {
 			h.taskAt(place.Project, place.Task)
 		}
 		for _, project := range tasks.Working(word, now, h.each(finderWordProjects)) {
@@ -296,7 +296,7 @@ func (h *opportunityFinder) findProjects() {
 		for _, project := range subjects.Find(word, h.each(finderWordProjects)) {
 			h.project(project)
 		}
-		for _, place := range tasks.Skilled(word, now, h.each(finderWordProjects)) {
+		for _, place := range tasks.Skilled(word, now, index.TaskPosition{}, h.each(finderWordProjects)) {
 			h.project(place.Project)
 		}
 	}

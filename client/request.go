@@ -281,6 +281,11 @@ func (c *Client) Call(ctx context.Context, method, path string, input, output an
 	if method == http.MethodPost {
 		request.Key = NewIdempotencyKey()
 	}
+	return c.DoInto(ctx, request, output)
+}
+
+// DoInto is Do, and decodes the data of the answer into output, unless that is nil.
+func (c *Client) DoInto(ctx context.Context, request *Request, output any) error {
 	answer, err := c.Do(ctx, request)
 	if err != nil || output == nil {
 		return err

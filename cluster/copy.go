@@ -83,8 +83,8 @@ type Source struct {
 	// Address is that of a member, Number the number of the member.
 	Address string
 	Number  uint64
-	// Receive makes a data directory of files as Settings.Files has written them.
-	// It makes nothing where it fails, and touches nothing that is there.
+	// Receive makes a data directory of files as Settings.Files has written them. It makes nothing
+	// where it fails, and touches nothing that is there.
 	Receive func(from io.Reader, dir string) error
 }
 

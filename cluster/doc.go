@@ -17,9 +17,8 @@
 // On a connection for messages, frames of raft's messages follow in one direction. The sender's
 // clock comes first, and once a second. It comes back, with the format that the receiver
 // understands, and the term and the index of its newest entry: otherwise the connection is made
-// anew. One for a call
-// has one frame in each direction. One for the web is a connection of HTTP, for requests that a
-// member passes on.
+// anew. One for a call has one frame in each direction. One for the web is a connection of HTTP,
+// for requests that a member passes on.
 //
 // Who the members are is in the log. A member that no leader sends to, because the leader was added
 // while the member was down, asks those that it knows for a status. It takes those whom the newest

@@ -36,7 +36,7 @@ func (m *Membership) watchFitness() {
 				return
 			}
 		}
-		waits.note(m, now, set.least != replica.Nobody)
+		waits.note(m, now, set.least == replica.Nobody)
 		// What fails is tried again by the next tick.
 		switch {
 		case !m.Leads():
@@ -119,16 +119,17 @@ const (
 	waitingAgain = time.Minute
 )
 
-func (w *waiting) note(m *Membership, now time.Time, knows bool) {
-	switch status := m.Status(); {
-	case knows || !status.Unbegun():
+// note takes whether the member votes for nobody now.
+func (w *waiting) note(m *Membership, now time.Time, waits bool) {
+	switch {
+	case !waits:
 		*w = waiting{}
 	case w.since.IsZero():
 		w.since = now
 	case now.Sub(w.since) >= waitingQuiet && now.Sub(w.said) >= waitingAgain:
 		w.said = now
 		m.settings.Log.Warn("this member has no entry of its group, and waits until all voters are "+
-			"connected: one of them may have data", "members", status.Members,
+			"connected: one of them may have data", "members", m.Status().Members,
 			"connected", slices.Sorted(maps.Keys(m.network.clocks.ahead(now))))
 	}
 }

@@ -303,11 +303,10 @@ func (d drawn) check(tasks *Tasks, model *tasksModel) {
 	same("due", dueAll(tasks, model.now, size), model.due())
 	for _, term := range []string{"go", "sql", "c", "d"} {
 		want := model.skilled(term)
-		same(term, tasks.Skilled(term, model.now, 100), want)
-		same(term, tasks.OfTerm(term, model.now, TaskPosition{}, 100), want)
+		same(term, tasks.Skilled(term, model.now, TaskPosition{}, 100), want)
 		if half := len(want) / 2; half > 0 {
 			after := want[half-1].TaskPosition
-			same(term, tasks.OfTerm(term, model.now, after, 100), want[half:])
+			same(term, tasks.Skilled(term, model.now, after, 100), want[half:])
 		}
 		same(term, tasks.Working(term, model.now, 100), model.working(term))
 	}

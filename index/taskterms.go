@@ -55,29 +55,16 @@ func (t *Tasks) SetSubjects(project id.ID, active bool, subjects Terms) {
 }
 
 // Skilled lists up to limit OPEN tasks of public projects that now have a term, in the order in
-// which they should be claimed.
-func (t *Tasks) Skilled(term string, now int64, limit int) (found []TaskPlace) {
+// which they should be claimed, after a position.
+func (t *Tasks) Skilled(term string, now int64, after TaskPosition, limit int) []TaskPlace {
 	t.move(now)
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	t.orders.terms.scan(term, func(n *taskNode) bool {
-		if len(found) < limit {
-			found = append(found, placeOf(n))
-		}
-		return len(found) < limit
-	})
-	return found
-}
-
-// OfTerm lists OPEN tasks of public projects that now have a term, after a position.
-func (t *Tasks) OfTerm(term string, now int64, after TaskPosition, limit int) []TaskPlace {
-	t.move(now)
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	if order := t.orders.terms.orders[FoldTerm(term)]; order != nil {
-		return placesBehind(order, after, limit)
+	order := t.orders.terms.orders[term]
+	if order == nil {
+		return nil
 	}
-	return nil
+	return placesBehind(order, after, limit)
 }
 
 // Working returns up to limit public projects that have OPEN tasks now and a subject, the newest

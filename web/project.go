@@ -190,7 +190,12 @@ func next(cursor *string, pairs ...string) string {
 	if cursor == nil {
 		return ""
 	}
-	query := url.Values{"cursor": {*cursor}}
+	return asked(append(pairs, "cursor", *cursor)...)
+}
+
+// asked is the query of an address, without parameters that are empty.
+func asked(pairs ...string) string {
+	query := url.Values{}
 	for at := 0; at < len(pairs); at += 2 {
 		if pairs[at+1] != "" {
 			query.Set(pairs[at], pairs[at+1])

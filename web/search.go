@@ -1,7 +1,6 @@
 package web
 
 import (
-	"net/url"
 	"strings"
 
 	"pws/api"
@@ -33,12 +32,7 @@ func (v *visit) search() (view, error) {
 		"cursor", v.Query["cursor"], "limit", "25")
 	all.SearchData = data
 	all.Next = next(data.NextCursor, "q", all.Query, "type", all.Type)
-	made.Data = all
-	asked := url.Values{"q": {all.Query}}
-	if all.Type != "" {
-		asked.Set("type", all.Type)
-	}
-	made.Source = "/api/v1/search?" + asked.Encode()
+	made.Data, made.Source = all, "/api/v1/search"+asked("q", all.Query, "type", all.Type)
 	return made, err
 }
 

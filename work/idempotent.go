@@ -50,19 +50,21 @@ func (p *Project) countResult(record *Idempotent, times int) {
 // dropGuestResults makes room for an answer of that many bytes to a guest. It frees a quarter of
 // the limit at once.
 func (p *Project) dropGuestResults(more int) {
-	room, before := p.guestResultBytes+more-GuestResultBytesMax/4*3, p.results.first
-	p.results.each(before, p.results.end, func(nth uint64, record []byte) bool {
-		one := p.history.result(record)
+	room := p.guestResultBytes + more - GuestResultBytesMax/4*3
+	from := max(p.results.first, p.saved.IdempotentGuests)
+	before := from
+	p.results.each(from, p.results.end, func(nth uint64, record []byte) bool {
 		if room <= 0 {
 			return false
 		}
-		if before = nth + 1; one.Guest {
+		before = nth + 1
+		if one := p.history.result(record); one.Guest {
 			room -= len(one.Body)
 		}
 		return true
 	})
 	p.saved.IdempotentGuests = before
-	freed := p.results.forgetGuests(&p.history, before)
+	freed := p.results.forgetGuests(&p.history, from, before)
 	p.resultBytes, p.guestResultBytes = p.resultBytes-freed, p.guestResultBytes-freed
 }
 

@@ -78,12 +78,10 @@ func (o *Overlaid) equals(other *Overlaid) bool {
 
 // locate returns where an overlay has the file of a path of its base; empty for none.
 func locate(files []Overlaid, from string) string {
-	for at := range files {
-		if one := &files[at]; one.exists() && one.From == from {
-			return one.Path
-		}
+	if to := movedTo(files, from); to != "" {
+		return to
 	}
-	if overlaidAt(files, from) != nil {
+	if one := overlaidAt(files, from); one != nil && (!one.exists() || one.From != from) {
 		return ""
 	}
 	return from

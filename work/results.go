@@ -198,15 +198,15 @@ func (r *results) drop(count uint64) {
 	}
 }
 
-// forgetGuests drops the bodies of the results of guests with the numbers [first, before), and
+// forgetGuests drops the bodies of the results of guests with the numbers [from, before), and
 // returns their size.
-func (r *results) forgetGuests(h *history, before uint64) (freed int) {
+func (r *results) forgetGuests(h *history, from, before uint64) (freed int) {
 	without := func(block resultBlock) resultBlock {
 		reader := recordReader{data: block.data}
 		bare, left := make([]byte, 0, len(block.data)), 0
 		for nth := block.first; reader.at < len(block.data); nth++ {
 			record := reader.take(int(reader.uvarint()))
-			if one := h.result(record); one.Guest && nth >= r.first && nth < before {
+			if one := h.result(record); one.Guest && nth >= from && nth < before {
 				record, left = record[:len(record)-len(one.Body)], left+len(one.Body)
 			}
 			bare = append(binary.AppendUvarint(bare, uint64(len(record))), record...)
@@ -220,7 +220,7 @@ func (r *results) forgetGuests(h *history, before uint64) (freed int) {
 	// Older states have the list.
 	r.full = slices.Clone(r.full)
 	for at := range r.full {
-		if r.full[at].first < before {
+		if r.full[at].first < before && from < r.after(at) {
 			r.full[at] = without(r.full[at])
 		}
 	}

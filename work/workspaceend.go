@@ -101,6 +101,9 @@ func (p *Project) expiring(events []Event, now int64) []Event {
 			ended = append(ended, &WorkspaceEnded{Workspace: w.ID, Expired: true})
 		}
 	}
+	if len(ended) == 0 {
+		return events
+	}
 	return append(ended, events...)
 }
 

@@ -32,6 +32,11 @@ type workspace struct {
 	} `json:"conflicts"`
 }
 
+// workspaceData is the data of answers about one.
+type workspaceData struct {
+	Workspace workspace `json:"workspace"`
+}
+
 func (w *workspace) ended() bool { return w.Status == "PUBLISHED" || w.Status == "CLOSED" }
 
 // workspaceChange is a difference of a workspace from its base.
@@ -93,9 +98,7 @@ func workspacePath(id string) string { return "/api/v1/workspaces/" + id }
 
 // readWorkspace returns a workspace as it is now.
 func (t *Tree) readWorkspace(ctx context.Context, id string) (*workspace, error) {
-	var read struct {
-		Workspace workspace `json:"workspace"`
-	}
+	var read workspaceData
 	err := t.remote.Client.Call(ctx, http.MethodGet, workspacePath(id), nil, &read)
 	return &read.Workspace, err
 }
@@ -124,19 +127,10 @@ func (t *Tree) openWorkspace(ctx context.Context) (*workspace, error) {
 			return nil, err
 		}
 	}
-	answer, err := t.remote.Client.Do(ctx, &client.Request{
+	var opened workspaceData
+	err = t.remote.Client.DoInto(ctx, &client.Request{
 		Method: http.MethodPost, Path: t.remote.path("/workspaces"), Key: own.Key,
-	})
-	if err != nil {
-		return nil, err
-	}
-	data, err := answer.Data()
-	var opened struct {
-		Workspace workspace `json:"workspace"`
-	}
-	if err == nil {
-		err = json.Unmarshal(data, &opened)
-	}
+	}, &opened)
 	if err != nil {
 		return nil, err
 	}
@@ -160,9 +154,7 @@ func (t *Tree) onBase(ctx context.Context, w *workspace) (*workspace, error) {
 	if w.Base == t.base.Changeset {
 		return w, nil
 	}
-	var moved struct {
-		Workspace workspace `json:"workspace"`
-	}
+	var moved workspaceData
 	at := workspacePath(w.ID) + "/refresh"
 	if err := t.remote.Client.Call(ctx, http.MethodPost, at, nil, &moved); err != nil {
 		return w, err

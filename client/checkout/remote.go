@@ -147,23 +147,15 @@ func (r Remote) batch(
 	if err != nil {
 		return nil, nil, err
 	}
-	answer, err := r.Client.Do(ctx, &client.Request{
-		Method: http.MethodPost, Path: r.path("/files/read-batch"), Body: text,
-		Header: http.Header{"Content-Type": {"application/json"}}, Harmless: true,
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	data, err := answer.Data()
-	if err != nil {
-		return nil, nil, err
-	}
 	var page struct {
 		Files   []batchFile `json:"files"`
 		Missing []string    `json:"missing"`
 		Left    []string    `json:"truncated"`
 	}
-	err = json.Unmarshal(data, &page)
+	err = r.Client.DoInto(ctx, &client.Request{
+		Method: http.MethodPost, Path: r.path("/files/read-batch"), Body: text,
+		Header: http.Header{"Content-Type": {"application/json"}}, Harmless: true,
+	}, &page)
 	if err == nil && len(page.Missing) > 0 {
 		err = fmt.Errorf("the server has no file %s", strings.Join(page.Missing, ", "))
 	}
@@ -184,23 +176,16 @@ func (r Remote) content(
 
 // publish sends a changeset and returns its ID.
 func (r Remote) publish(ctx context.Context, key string, body []byte) (string, error) {
-	answer, err := r.Client.Do(ctx, &client.Request{
-		Method: http.MethodPost, Path: r.path("/changesets"), Body: body, Key: key,
-		Header: http.Header{"Content-Type": {"application/json"}},
-	})
-	if err != nil {
-		return "", err
-	}
-	data, err := answer.Data()
-	if err != nil {
-		return "", err
-	}
 	var done struct {
 		Changeset struct {
 			ID string `json:"id"`
 		} `json:"changeset"`
 	}
-	if err := json.Unmarshal(data, &done); err != nil {
+	err := r.Client.DoInto(ctx, &client.Request{
+		Method: http.MethodPost, Path: r.path("/changesets"), Body: body, Key: key,
+		Header: http.Header{"Content-Type": {"application/json"}},
+	}, &done)
+	if err != nil {
 		return "", err
 	}
 	if done.Changeset.ID == "" {

@@ -123,7 +123,7 @@ func prefixOf(folder string) (string, error) {
 
 func (t *Tree) open() error {
 	for _, folder := range []string{path.Dir(localFolder), localFolder} {
-		if err := t.mustBeFolder(folder); err != nil {
+		if err := t.mustBe(folder, "folder", fs.FileMode.IsDir); err != nil {
 			return err
 		}
 	}
@@ -135,28 +135,20 @@ func (t *Tree) open() error {
 	return t.readBase()
 }
 
-// mustBeFolder returns an error for a path that is there and no folder, such as a symbolic link.
-func (t *Tree) mustBeFolder(name string) error {
+// mustBe returns an error for a path that is there and not of a kind, such as a symbolic link.
+func (t *Tree) mustBe(name, kind string, is func(fs.FileMode) bool) error {
 	info, err := t.root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err == nil && !info.IsDir() {
-		err = fmt.Errorf("%s is no folder", filepath.Join(t.dir, name))
+	if err == nil && !is(info.Mode()) {
+		err = fmt.Errorf("%s is no %s", filepath.Join(t.dir, name), kind)
 	}
 	return err
 }
 
-// mustBeFile returns an error for a path that is there and no ordinary file.
 func (t *Tree) mustBeFile(name string) error {
-	info, err := t.root.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no ordinary file", filepath.Join(t.dir, name))
-	}
-	return err
+	return t.mustBe(name, "ordinary file", fs.FileMode.IsRegular)
 }
 
 func (t *Tree) readBase() error {

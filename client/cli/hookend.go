@@ -47,11 +47,7 @@ func (b *Binding) sessionsPath() (string, error) { return b.local(sessionsFile) 
 // readSessions reads the sessions. What is no JSON counts as none.
 func (b *Binding) readSessions() (sessions, error) {
 	none := sessions{Started: map[string]startedSession{}}
-	path, err := b.sessionsPath()
-	if err != nil {
-		return none, err
-	}
-	text, err := readBounded(path)
+	text, err := readPws(b.root, localFolder, sessionsFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return none, nil
 	}

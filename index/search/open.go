@@ -154,7 +154,7 @@ func Check(dir string) (documents, position uint64, err error) {
 	if _, err := os.Stat(bolt); err != nil {
 		return 0, 0, err
 	}
-	x := &Index{dir: dir, most: candidatesMax}
+	x := &Index{dir: dir}
 	if err := x.openScorch(true); err != nil {
 		return 0, 0, fmt.Errorf("%s: %w", bolt, err)
 	}

@@ -54,8 +54,8 @@ type Hit struct {
 
 const (
 	// candidatesMax limits the number of documents that a query examines; the best of these are
-	// returned. Behind them it examines as many again whose names have all words, at most namesMax
-	// twice.
+	// returned. Behind them it examines namesMax at most whose name is the query, and as many whose
+	// names have all words.
 	candidatesMax = 100_000
 	namesMax      = 20_000
 	// dictionaryMax is the number of longer words examined for a prefix. Of these the most frequent

@@ -21,8 +21,6 @@ type recalled struct {
 	sums  []uint32
 }
 
-var errEnough = errors.New("these are enough")
-
 // Has implements Machine. Entries that were cut cannot be compared: they count as the same.
 func (r replicated) Has(pos uint64, payload []byte) (bool, error) {
 	j := r.j

@@ -412,8 +412,8 @@ func (j *Journal) Close() error {
 	return errors.Join(j.entries.Close(), j.records.Close())
 }
 
-// errPulled ends the reading of entries for another member.
-var errPulled = errors.New("these are enough")
+// errEnough ends the reading of entries.
+var errEnough = errors.New("these are enough")
 
 // Entries returns entries from a position on, for another member that pulls them.
 func (j *Journal) Entries(from uint64) (all [][]byte, err error) {
@@ -423,13 +423,13 @@ func (j *Journal) Entries(from uint64) (all [][]byte, err error) {
 	}
 	err = wal.Read(j.dir, from, func(pos uint64, payload []byte) error {
 		if pos > durable || size > 0 && size+len(payload) > pullBytesMax {
-			return errPulled
+			return errEnough
 		}
 		size += len(payload) + 1
 		all = append(all, append([]byte(nil), payload...))
 		return nil
 	})
-	if errors.Is(err, errPulled) {
+	if errors.Is(err, errEnough) {
 		err = nil
 	}
 	return all, err

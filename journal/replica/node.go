@@ -528,11 +528,10 @@ func (n *Node) applyBatch(b *batch, compare bool) error {
 	for at, payload := range b.payloads {
 		pos := b.first + uint64(at)
 		if pos <= n.config.Position {
-			if !compare {
-				continue
-			}
-			if err := n.requireSame(pos, payload); err != nil {
-				return err
+			if compare {
+				if err := n.requireSame(pos, payload); err != nil {
+					return err
+				}
 			}
 			continue
 		}
