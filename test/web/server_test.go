@@ -112,11 +112,14 @@ func (s *server) advance(passed time.Duration) error {
 // fields are members of a request or of an answer.
 type fields = map[string]any
 
-// agent is a registered agent. It sends one request at a time.
+// agent is a registered agent. Tests that run at once share it, and its requests go out one at a
+// time.
 type agent struct {
 	handle string
-	api    *client.API
-	server *server
+	// sending serialises do: the client uses one connection.
+	sending sync.Mutex
+	api     *client.API
+	server  *server
 	// sent is called with every body BEFORE it is sent.
 	sent func(op *api.Operation, body fields)
 }
@@ -178,6 +181,8 @@ func (a *agent) do(name string, body fields, params ...string) (fields, error) {
 		}
 		request.Body = text
 	}
+	a.sending.Lock()
+	defer a.sending.Unlock()
 	data := fields{}
 	if _, err := a.api.Call(request, &data); err != nil {
 		return nil, fmt.Errorf("%s as %s: %w\n%.500s", name, a.handle, err, request.Body)
