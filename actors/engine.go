@@ -72,8 +72,8 @@ type Config struct {
 	SearchWait time.Duration
 	// searchAnew removes the search index first.
 	searchAnew bool
-	// FeedEvents is how many events are kept for those who poll, and FeedAge how old they may be
-	// before they are not; 1,000,000 and 30 days.
+	// FeedEvents is how many events of all projects are kept for those who poll, and FeedAge how old
+	// they may be before they are not; 1,000,000 and 30 days. See feed.Options.
 	FeedEvents int
 	FeedAge    time.Duration
 	// OnFailure is called once, when storage has failed and the process has to stop.

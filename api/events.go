@@ -131,7 +131,9 @@ var eventOperations = []*Operation{
 			"or in all PUBLIC projects and those that the caller is a member of. Events that " +
 			"the caller may not see now are omitted. Cursors stay valid across restarts. A " +
 			"cursor older than the oldest kept event is refused with the reason EXPIRED; " +
-			"continue with oldest_cursor. With wait, the service holds an empty response until " +
+			"continue with oldest_cursor. The service keeps a number of newest events of all " +
+			"projects and, for longer, the newest of each project: requests with project go " +
+			"back further. With wait, the service holds an empty response until " +
 			"the first event or until the time is over. Accept: text/event-stream returns the " +
 			"same events as an endless stream of Server-Sent Events: id is a cursor, event the " +
 			"type, data the event. Last-Event-ID resumes after a cursor.",

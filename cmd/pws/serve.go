@@ -75,7 +75,7 @@ type ServeCommand struct {
 	WebURL    string `name:"web-url" help:"Base URL of the page at --web-listen, if a proxy gives it another one."`
 
 	Search     string        `default:"on" enum:"on,off" help:"Whether public work is indexed for search: on or off."`
-	FeedEvents int           `default:"1000000" help:"Events that are kept for those who poll."`
+	FeedEvents int           `default:"1000000" help:"Events kept of all projects; a thousandth of each longer."`
 	FeedAge    time.Duration `default:"720h" help:"Age above which events are not kept."`
 
 	GCHeadroom int64 `name:"gc-headroom" default:"536870912" help:"Memory for garbage under load; more collects less."`

@@ -3,11 +3,26 @@
 // back further: records of entries that are still in the log can be rebuilt from it, records of
 // older entries exist only here.
 //
-// The newest records are in memory, all are on disk, in append-only files. Whole files are removed,
-// the oldest first, when enough newer records are kept or when all their records are too old. For
-// each stored record, memory holds four bytes: its number in the chain of its project, which finds
-// the records of one project without reading those of others. Records are written in blocks, and
-// synced only by Sync; records lost in a crash are rebuilt from the log.
+// The newest records are in memory, all are on disk, in append-only files. For each stored record,
+// memory holds four bytes: its number in the chain of its project, which finds the records of one
+// project without reading those of others. Records are written in blocks, and synced only by Sync;
+// records lost in a crash are rebuilt from the log.
+//
+// # What is kept
+//
+// The newest Options.Events records of all projects are whole: readers of all projects get them
+// without gaps. Of the files before them, only the newest Options.Each records of each project
+// stay, so that one busy project does not remove what happened in the others. Those are in the kept
+// files at the front. A whole file becomes a kept one when enough newer records are stored, and
+// absorbs the kept file before it if both fit into one. Records of kept files that are no longer
+// among the newest of their project are removed when their file is written again. The records of
+// kept files are bounded too: if the newest of all projects are more than half of Options.Events,
+// the projects with the most records keep fewer, down to one, and then the oldest are removed.
+// Files whose records are all too old are removed. The records of a project are always its newest
+// ones.
+//
+// A kept file replaces the last of the files whose place it takes under its name, BEFORE the others
+// are removed. A start that finds both uses the kept one.
 //
 // # Files
 //
@@ -23,7 +38,13 @@
 //	60  checksum  4  of the bytes from 24 on
 //
 // A file that was written again without the facts of some projects has version 2 instead of 1: all
-// of it is valid, and the length in the next file is that from before.
+// of it is valid, and the length in the next file is that from before. A kept file has version 3.
+// All of it is valid too, and its header has instead
+//
+//	24  from      4  lowest number of the files whose place it has taken
+//	28  count     4  number of its records
+//	32  covered   8  all records of log entries up to this one were in these files or before them
+//	40  position 16  of the last record of these files, as above
 //
 // Blocks follow:
 //
@@ -35,7 +56,8 @@
 //	20  stored    4  length of the records as stored
 //	24  codec     1  of package disk
 //	25  zero      7
-//	32  covered   8  all records of log entries up to this one are in this block or before it
+//	32  covered   8  all records of log entries up to this one are in this block or before it; zero
+//	                 in a kept file
 //	40  first     8  entry of the first record
 //	48  last      8  entry of the last record
 //	56  nths      4  nth of the first and of the last record, 2 bytes each

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
+	"slices"
 
 	"pws/internal/disk"
 )
@@ -16,16 +18,23 @@ type feedFile struct {
 	number uint32
 	path   string
 	file   disk.File
+	// kept means that it has only the newest records of projects. It has taken the place of the
+	// files from the number from on.
+	kept bool
+	from uint32
 	// size is the valid length.
 	size int64
-	// first is the number of its first record, count the number of records.
+	// first is the number of its first record, which changes with l.mu held; count is the number of
+	// records.
 	first uint64
 	count int
 	// firstAt and lastAt are the times of its first and its last record.
 	firstAt, lastAt int64
-	// last is the position of its last record, or of the last one in the previous files.
+	// last is the position of its last record, or of the last one in the previous files. In a kept
+	// file, it is that of the files whose place it has taken.
 	last Position
-	// covered is the entry up to which all records are in this file or the previous ones.
+	// covered is the entry up to which all records are in this file or the previous ones, or were
+	// removed from them.
 	covered uint64
 }
 
@@ -40,36 +49,47 @@ type block struct {
 	blockInfo
 }
 
-// appendFileHead encodes the header of a file. previous, last and covered describe the previous
-// file.
-func appendFileHead(
-	b []byte, version, number uint32, previous int64, covered uint64, last Position,
-) []byte {
-	b = disk.AppendHeader(b, fileMagic, version, number)
+// fileHeader is the header of a file.
+type fileHeader struct {
+	version uint32
+	// previous, covered and last describe the previous file. In a kept file, covered and last describe
+	// the files whose place it has taken: those with the numbers from from on. count is the number of
+	// its records.
+	previous    int64
+	covered     uint64
+	last        Position
+	from, count uint32
+}
+
+// whole reports whether all of the file is valid, whatever the next one says.
+func (h *fileHeader) whole() bool { return h.version != fileVersion }
+
+func (h *fileHeader) kept() bool { return h.version == fileVersionKept }
+
+func appendFileHead(b []byte, number uint32, h *fileHeader) []byte {
+	b = disk.AppendHeader(b, fileMagic, h.version, number)
 	start := len(b)
-	b = le.AppendUint64(b, uint64(previous))
-	b = le.AppendUint64(b, covered)
-	b = le.AppendUint64(b, last.Entry)
-	b = le.AppendUint64(b, uint64(last.Nth))
+	if h.kept() {
+		b = le.AppendUint32(b, h.from)
+		b = le.AppendUint32(b, h.count)
+	} else {
+		b = le.AppendUint64(b, uint64(h.previous))
+	}
+	b = le.AppendUint64(b, h.covered)
+	b = le.AppendUint64(b, h.last.Entry)
+	b = le.AppendUint64(b, uint64(h.last.Nth))
 	b = le.AppendUint32(b, 0)
 	return le.AppendUint32(b, disk.Checksum(b[start:]))
 }
 
-// fileHeader is the decoded header of a file.
-type fileHeader struct {
-	previous int64
-	covered  uint64
-	last     Position
-	// whole says that all of the file is valid, whatever the next one says.
-	whole bool
-}
-
 func parseFileHead(name string, b []byte, number uint32) (h fileHeader, err error) {
-	err = disk.CheckHeader(name, b, fileMagic, fileVersion, number)
-	if err != nil {
-		h.whole = disk.CheckHeader(name, b, fileMagic, fileVersionWhole, number) == nil
+	for _, version := range []uint32{fileVersionKept, fileVersionWhole, fileVersion} {
+		h.version = version
+		if err = disk.CheckHeader(name, b, fileMagic, version, number); err == nil {
+			break
+		}
 	}
-	if err != nil && !h.whole {
+	if err != nil {
 		return h, err
 	}
 	if len(b) < fileHead {
@@ -79,7 +99,13 @@ func parseFileHead(name string, b []byte, number uint32) (h fileHeader, err erro
 	if disk.Checksum(rest[:len(rest)-4]) != le.Uint32(rest[len(rest)-4:]) {
 		return h, disk.Corrupt(name, disk.HeaderBytes, "header checksum does not match")
 	}
-	h.previous, h.covered = int64(le.Uint64(rest)), le.Uint64(rest[8:])
+	h.from = number
+	if h.kept() {
+		h.from, h.count = le.Uint32(rest), le.Uint32(rest[4:])
+	} else {
+		h.previous = int64(le.Uint64(rest))
+	}
+	h.covered = le.Uint64(rest[8:])
 	h.last = Position{Entry: le.Uint64(rest[16:]), Nth: uint16(le.Uint64(rest[24:]))}
 	return h, nil
 }
@@ -97,6 +123,8 @@ type scan struct {
 	blocks []block
 	next   uint64
 	report Report
+	// stale are the names of files whose place another one has taken.
+	stale []string
 }
 
 // Report is the result of a check.
@@ -119,17 +147,17 @@ func (s *scan) run() error {
 	if err != nil {
 		return err
 	}
+	numbers, err := s.current(names)
+	if err != nil {
+		return err
+	}
 	s.next = firstNumber
 	number, before := uint32(0), []byte(nil)
-	for _, name := range names {
-		next, ok := disk.ParseName(name, filePrefix)
-		if !ok {
-			continue
-		}
-		if before != nil && next != number+1 {
+	for _, next := range numbers {
+		content, err := s.read(next)
+		if err == nil && before != nil && s.from(content, next) != number+1 {
 			return disk.Corrupt(pathOf(s.dir, number+1), 0, "the file is missing")
 		}
-		content, err := s.read(next)
 		if err == nil && before != nil {
 			// The valid length of a file is in the header of the next one.
 			err = s.file(number, before, content)
@@ -154,18 +182,55 @@ func (s *scan) run() error {
 	return nil
 }
 
+// current returns the numbers of the files, in order, without those whose place another one has
+// taken.
+func (s *scan) current(names []string) (numbers []uint32, err error) {
+	end := uint64(math.MaxUint64)
+	for _, name := range slices.Backward(names) {
+		number, ok := disk.ParseName(name, filePrefix)
+		if !ok {
+			continue
+		}
+		if uint64(number) >= end {
+			s.stale = append(s.stale, name)
+			continue
+		}
+		content, err := s.readStart(number, fileHead)
+		if err != nil {
+			return nil, err
+		}
+		numbers, end = append(numbers, number), uint64(s.from(content, number))
+	}
+	slices.Reverse(numbers)
+	slices.Reverse(s.stale)
+	return numbers, nil
+}
+
+// from is the first number of the files whose place a file has taken: its own as a rule.
+func (s *scan) from(content []byte, number uint32) uint32 {
+	if head, err := parseFileHead("", content, number); err == nil {
+		return head.from
+	}
+	return number
+}
+
 func pathOf(dir string, number uint32) string {
 	return filepath.Join(dir, disk.NumberedName(filePrefix, number))
 }
 
 func (s *scan) read(number uint32) ([]byte, error) {
+	return s.readStart(number, math.MaxInt64)
+}
+
+// readStart reads at most so many bytes of a file.
+func (s *scan) readStart(number uint32, most int64) ([]byte, error) {
 	path := pathOf(s.dir, number)
 	file, err := s.disk.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	size, err := file.Size()
-	content := make([]byte, size)
+	content := make([]byte, min(size, most))
 	if err == nil {
 		err = disk.ReadRange(file, path, 0, content)
 	}
@@ -174,7 +239,9 @@ func (s *scan) read(number uint32) ([]byte, error) {
 
 // file checks a file; next is the content of the next one, nil for the last.
 func (s *scan) file(number uint32, content, next []byte) error {
-	f := &feedFile{number: number, path: pathOf(s.dir, number), first: s.next, size: fileHead}
+	f := &feedFile{
+		number: number, from: number, path: pathOf(s.dir, number), first: s.next, size: fileHead,
+	}
 	head, err := parseFileHead(f.path, content, number)
 	if err != nil {
 		if next == nil && !containsValidBlock(content) {
@@ -188,7 +255,7 @@ func (s *scan) file(number uint32, content, next []byte) error {
 		return err
 	}
 	valid := int64(-1)
-	if head.whole {
+	if head.whole() {
 		valid = int64(len(content))
 	} else if following, err := parseFileHead(pathOf(s.dir, number+1), next, number+1); err == nil {
 		if valid = following.previous; valid < fileHead || valid > int64(len(content)) {
@@ -198,6 +265,13 @@ func (s *scan) file(number uint32, content, next []byte) error {
 	}
 	if err := s.parse(f, content, valid < 0); err != nil {
 		return err
+	}
+	if f.kept {
+		if f.count != int(head.count) || f.last.Compare(head.last) > 0 {
+			return disk.Corrupt(f.path, f.size, "the file has %d of its %d records", f.count, head.count)
+		}
+		f.covered, f.last = head.covered, head.last
+		s.floor = head.last
 	}
 	if s.log != nil {
 		f.file, err = s.disk.Open(f.path)
@@ -227,6 +301,16 @@ func (s *scan) parse(f *feedFile, content []byte, torn bool) error {
 
 // checkFollows checks that a file continues where the previous one ends.
 func (s *scan) checkFollows(f *feedFile, head *fileHeader) error {
+	if head.kept() {
+		f.kept, f.from = true, head.from
+		if n := len(s.files); n > 0 {
+			f.last = s.files[n-1].last
+			if !s.files[n-1].kept {
+				return disk.Corrupt(f.path, 0, "the file follows one that was not shortened")
+			}
+		}
+		return nil
+	}
 	if len(s.files) == 0 {
 		f.last, f.covered = head.last, head.covered
 		s.floor = head.last
@@ -243,7 +327,7 @@ func (s *scan) checkFollows(f *feedFile, head *fileHeader) error {
 
 func (s *scan) block(f *feedFile, info *blockInfo, content []byte) error {
 	projects, ok := projectsOf(info, content)
-	if !ok || info.covered < f.covered || info.count > 0 && info.from.Compare(f.last) <= 0 {
+	if !ok || info.covered < f.covered && !f.kept || info.count > 0 && info.from.Compare(f.last) <= 0 {
 		return disk.Corrupt(f.path, f.size, "the block does not follow the previous one")
 	}
 	if s.log == nil {

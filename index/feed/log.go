@@ -14,9 +14,13 @@ import (
 // Options of Open. Zero values select the defaults.
 type Options struct {
 	Dir string
-	// Events is the minimum number of records to keep, unless they are too old; 1,000,000. Up to a
-	// sixteenth more may be stored.
+	// Events is the minimum number of newest records to keep, unless they are too old; 1,000,000. Up
+	// to a sixteenth more may be stored.
 	Events int
+	// Each is the number of newest records of each project to keep behind those, unless they are too
+	// old; a thousandth of Events. All projects together keep up to Events records there. If their
+	// newest are more, each project keeps fewer.
+	Each int
 	// AgeMillis is the age above which records need not be kept; 30 days.
 	AgeMillis int64
 	// Newest is the number of records kept in memory; 8192.
@@ -44,6 +48,10 @@ func (o *Options) complete() {
 		o.Events = 1_000_000
 	}
 	o.Events = min(o.Events, eventsMax)
+	if o.Each <= 0 {
+		const part = 1000
+		o.Each = max(1, o.Events/part)
+	}
 	if o.AgeMillis <= 0 {
 		o.AgeMillis = 30 * dayMillis
 	}
@@ -61,6 +69,8 @@ type Log struct {
 	lock    io.Closer
 	decoded decodedBlocks
 
+	// front is held while files that nothing is appended to are replaced or removed, BEFORE write.
+	front sync.Mutex
 	// write is held while files are changed.
 	write struct {
 		sync.Mutex
@@ -70,7 +80,7 @@ type Log struct {
 		synced bool
 		closed bool
 		blocks blockEncoder
-		// gone is the file to remove from the disk.
+		// gone are the files to remove from the disk.
 		gone []string
 		// failed is the error of a failed sync. Nothing is written after it, because only a restart
 		// can determine what is on disk.
@@ -91,17 +101,22 @@ type Log struct {
 type state struct {
 	files  []*feedFile
 	blocks []block
-	// first and end are the numbers of the oldest stored record and of the next new one.
+	// first and end are the numbers of the oldest stored record and of the next new one. Those
+	// between them have no gaps.
 	first, end uint64
+	// whole is the number of the first record from which on nothing was removed.
+	whole uint64
 	// written is the number of the first record that is not in a block yet.
 	written uint64
 	recent  recent
-	// floor is the position of the newest removed record, last that of the newest record.
+	// floor is a position behind all removed records and before those from whole on, last is that of
+	// the newest record.
 	floor, last Position
 	// covered is the entry up to which all records are stored.
 	covered uint64
-	// redactions counts the files that were written again.
-	redactions uint64
+	// replaced counts the files that were replaced or removed. Numbers and blocks of a copy are of
+	// no use AFTER that.
+	replaced uint64
 }
 
 // Open opens the log in a directory. A damage error contains file and offset.
@@ -119,7 +134,14 @@ func Open(o Options) (*Log, error) {
 	l := &Log{opts: o, lock: lock}
 	l.mu.chains = map[id.ID][]uint32{}
 	s := scan{disk: o.Disk, dir: dir, log: l}
-	if err = s.run(); err != nil {
+	if err = s.run(); err == nil && len(s.stale) > 0 {
+		// A crash has left files whose place another one has taken. It must be durable BEFORE they
+		// are removed.
+		if err = o.Disk.SyncDir(dir); err == nil {
+			err = disk.RemoveNames(o.Disk, dir, s.stale)
+		}
+	}
+	if err != nil {
 		for _, f := range s.files {
 			if f.file != nil {
 				err = errors.Join(err, f.file.Close())
@@ -130,6 +152,10 @@ func Open(o Options) (*Log, error) {
 	m := &l.mu
 	m.files, m.blocks = s.files, s.blocks
 	m.first, m.end, m.written, m.recent = firstNumber, s.next, s.next, recentFrom(s.next)
+	m.whole = m.first
+	if kept := m.kept(); kept > 0 {
+		m.whole = m.files[kept-1].end()
+	}
 	if n := len(s.files); n > 0 {
 		last := s.files[n-1]
 		m.floor, m.last, m.covered = s.floor, last.last, last.covered
@@ -164,7 +190,7 @@ func (l *Log) Begin(covered uint64) {
 // Covered returns the entry up to which all records can be read.
 func (l *Log) Covered() uint64 { return l.snapshot().covered }
 
-// Floor returns the position of the newest removed record, Start if there is none.
+// Floor returns a position behind all removed records, Start if there are none.
 func (l *Log) Floor() Position { return latest(l.snapshot().floor, Start) }
 
 // Stats are the current sizes of a log.
@@ -247,6 +273,8 @@ func (l *Log) Sync() error {
 
 // Close syncs and closes the log.
 func (l *Log) Close() error {
+	l.front.Lock()
+	defer l.front.Unlock()
 	l.write.Lock()
 	defer l.write.Unlock()
 	if l.write.closed {

@@ -91,49 +91,90 @@ func chain(t failing, l *Log, q Query) (all []Record) {
 	}
 }
 
-// check compares all queries of a log with the model.
-func (m *model) check(t *rapid.T, l *Log) {
-	kept := chain(t, l, Query{Limit: rapid.IntRange(1, 300).Draw(t, "limit")})
-	if len(kept) > len(m.all) || !reflect.DeepEqual(
-		append([]Record{}, kept...), append([]Record{}, m.all[len(m.all)-len(kept):]...)) {
-		t.Fatalf("%d records are not the last of %d", len(kept), len(m.all))
+// check compares all queries of a log with the model. each is the number of records that every
+// project keeps.
+func (m *model) check(t *rapid.T, l *Log, each int, age int64) {
+	whole := chain(t, l, Query{Limit: rapid.IntRange(1, 300).Draw(t, "limit")})
+	if len(whole) > len(m.all) || !reflect.DeepEqual(
+		append([]Record{}, whole...), append([]Record{}, m.all[len(m.all)-len(whole):]...)) {
+		t.Fatalf("%d records are not the last of %d", len(whole), len(m.all))
+	}
+	gone := m.all[:len(m.all)-len(whole)]
+	if len(gone) > 1 {
+		checkGone(t, l, Query{After: gone[0].Position}, gone[len(gone)-1].Position, whole)
+	}
+	var kept []Record
+	for nth := range 7 {
+		kept = append(kept, m.checkProject(t, l, project(nth), whole, each, age)...)
 	}
 	if uint64(len(kept)) != l.Stats().Records || l.Covered() != m.covered {
 		t.Fatalf("%d records, covered %d: %+v", len(kept), m.covered, l.Stats())
 	}
-	gone := m.all[:len(m.all)-len(kept)]
-	if len(gone) > 1 {
-		_, err := l.Read(Query{After: gone[0].Position, Limit: 1})
-		var expired Expired
-		if !errors.As(err, &expired) || expired.Oldest != gone[len(gone)-1].Position {
-			t.Fatalf("after a removed record: %v", err)
-		}
-		page, err := l.Read(Query{After: expired.Oldest, Limit: 1})
-		if err != nil || len(kept) > 0 && page.Records[0].Position != kept[0].Position {
-			t.Fatalf("after the oldest position: %v", err)
-		}
+	slices.SortFunc(kept, func(a, b Record) int { return a.Compare(b.Position) })
+	if len(whole) > 0 {
+		at := rapid.IntRange(0, len(whole)-1).Draw(t, "at")
+		checkBehind(t, l, Query{After: whole[at].Position}, whole[at+1:])
 	}
-	one := project(rapid.IntRange(0, 6).Draw(t, "project"))
-	var of []Record
-	for _, record := range kept {
+	m.checkSince(t, l, whole)
+	checkNewest(t, l, kept)
+}
+
+// checkProject reads the records of a project, which are its newest ones, and returns them.
+func (m *model) checkProject(
+	t *rapid.T, l *Log, one id.ID, whole []Record, each int, age int64,
+) (kept []Record) {
+	var all, young []Record
+	for _, record := range m.all {
 		if record.Project == one {
-			of = append(of, record)
+			all = append(all, record)
 		}
 	}
-	if got := chain(t, l, Query{Limit: 50, Project: one}); !reflect.DeepEqual(got, of) {
-		t.Fatalf("%d records of a project, not %d", len(got), len(of))
+	for _, record := range m.behindTime(age) {
+		if record.Project == one {
+			young = append(young, record)
+		}
 	}
+	kept = chain(t, l, Query{Limit: 50, Project: one})
+	if len(kept) > len(all) || !slices.EqualFunc(kept, all[len(all)-len(kept):], samePosition) {
+		t.Fatalf("%d records of a project are not the last of %d", len(kept), len(all))
+	}
+	if len(kept) < min(each, len(young)) {
+		t.Fatalf("%d records of a project, and %d are young", len(kept), len(young))
+	}
+	gone := all[:len(all)-len(kept)]
 	if len(kept) > 0 {
 		at := rapid.IntRange(0, len(kept)-1).Draw(t, "at")
-		got := chain(t, l, Query{Limit: 70, After: kept[at].Position})
-		if !slices.EqualFunc(got, kept[at+1:], func(a, b Record) bool {
-			return a.Position == b.Position
-		}) {
-			t.Fatalf("%d records behind the one at %d of %d", len(got), at, len(kept))
+		checkBehind(t, l, Query{Project: one, After: kept[at].Position}, kept[at+1:])
+		if oldest := kept[0]; len(gone) > 0 && len(whole) > 0 &&
+			oldest.Compare(whole[0].Position) < 0 {
+			q := Query{Project: one, After: gone[len(gone)-1].Position}
+			if before := oldest.before(); q.After != before {
+				checkGone(t, l, q, before, kept)
+			}
 		}
 	}
-	m.checkSince(t, l, kept)
-	checkNewest(t, l, kept)
+	return kept
+}
+
+func samePosition(a, b Record) bool { return a.Position == b.Position }
+
+// checkBehind compares all records that a query finds.
+func checkBehind(t *rapid.T, l *Log, q Query, want []Record) {
+	q.Limit = 70
+	if got := chain(t, l, q); !slices.EqualFunc(got, want, samePosition) {
+		t.Fatalf("%d records behind %v, not %d", len(got), q.After, len(want))
+	}
+}
+
+// checkGone reads behind a removed record, and from the oldest position on.
+func checkGone(t *rapid.T, l *Log, q Query, oldest Position, kept []Record) {
+	_, err := l.Read(q)
+	var expired Expired
+	if !errors.As(err, &expired) || expired.Oldest != oldest {
+		t.Fatalf("after a removed record: %v, not %v", err, oldest)
+	}
+	q.After = oldest
+	checkBehind(t, l, q, kept)
 }
 
 // checkSince reads the records since a time.
@@ -164,6 +205,8 @@ func TestRandom(t *testing.T) {
 			AgeMillis: rapid.Int64Range(500, 100_000).Draw(t, "age"),
 			Newest:    rapid.IntRange(1, 500).Draw(t, "newest"),
 		}
+		const projects = 6
+		options.Each = rapid.IntRange(1, options.Events/2/projects).Draw(t, "each")
 		var m model
 		l, err := Open(options)
 		if err != nil {
@@ -205,11 +248,11 @@ func TestRandom(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			m.check(t, l)
+			m.check(t, l, options.Each, options.AgeMillis)
 		}
-		kept := l.Stats().Records
-		if kept < uint64(min(options.Events, len(m.behindTime(options.AgeMillis)))) {
-			t.Fatalf("%d records are kept", kept)
+		whole := chain(t, l, Query{Limit: 500})
+		if len(whole) < min(options.Events, len(m.behindTime(options.AgeMillis))) {
+			t.Fatalf("%d records are kept", len(whole))
 		}
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
@@ -262,7 +305,7 @@ func fill(l *Log, from, to uint64) error {
 func TestEveryFailure(t *testing.T) {
 	for fail := 1; ; fail++ {
 		d := disktest.New()
-		options := Options{Dir: "/feed", Events: 600, Disk: d}
+		options := Options{Dir: "/feed", Events: 600, Each: 55, Disk: d}
 		l := reopen(t, options)
 		d.FailAt = d.Ops + fail
 		durable := uint64(0)
@@ -271,6 +314,7 @@ func TestEveryFailure(t *testing.T) {
 				durable = l.Covered()
 			}
 			_ = l.Expire(int64(entry))
+			checkEach(t, l, min(options.Each, int(l.Covered()/10)), fail)
 		}
 		if d.Ops < d.FailAt {
 			return
@@ -286,6 +330,7 @@ func TestEveryFailure(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		checkEach(t, l, options.Each, fail)
 		all := chain(t, l, Query{Limit: 500})
 		if len(all) < 600 {
 			t.Fatalf("failure %d: %d records", fail, len(all))
@@ -298,6 +343,24 @@ func TestEveryFailure(t *testing.T) {
 		}
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// checkEach checks that the newest records of each project of fill are there, without gaps.
+func checkEach(t *testing.T, l *Log, each, fail int) {
+	t.Helper()
+	for nth := range 5 {
+		all := chain(t, l, Query{Limit: 500, Project: project(nth)})
+		if len(all) < each {
+			t.Fatalf("failure %d: %d records of a project", fail, len(all))
+		}
+		for at := range all[1:] {
+			before, next := all[at], all[at+1]
+			if next.Entry != before.Entry+5 &&
+				(next.Entry != before.Entry || next.Nth != before.Nth+work.ActivitiesMax) {
+				t.Fatalf("failure %d: %v follows %v", fail, next.Position, before.Position)
+			}
 		}
 	}
 }
@@ -329,23 +392,47 @@ func TestSyncAfterKill(t *testing.T) {
 // TestDamage flips each byte and truncates at each offset: no wrong record is ever returned, and
 // undetected loss is possible only at the end.
 func TestDamage(t *testing.T) {
-	d := disktest.New()
-	options := Options{Dir: "/feed", Events: 100_000, AgeMillis: 16 * 9, Disk: d}
-	l := reopen(t, options)
-	for entry := uint64(0); entry < 30; entry += 10 {
-		if err := fill(l, entry+1, entry+10); err != nil {
-			t.Fatal(err)
-		}
+	for name, options := range map[string]Options{
+		"whole files": {Events: 100_000},
+		"kept files":  {Events: 40, Each: 15},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := disktest.New()
+			options.Dir, options.AgeMillis, options.Disk = "/feed", 16*9, d
+			l := reopen(t, options)
+			for entry := uint64(0); entry < 30; entry += 10 {
+				if err := fill(l, entry+1, entry+10); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := l.Expire(0); err != nil {
+				t.Fatal(err)
+			}
+			want := everything(t, l)
+			s := l.snapshot()
+			if len(s.files) < 2 || (s.kept() > 0) != (options.Each > 0) {
+				t.Fatalf("%d files, %d kept", len(s.files), s.kept())
+			}
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			testDamage(t, d, options, s.files[len(s.files)-1].path, want)
+		})
 	}
-	want := chain(t, l, Query{Limit: 500})
-	files := l.Stats().Files
-	if files < 2 {
-		t.Fatalf("%d files", files)
+}
+
+// everything reads the records of all projects of fill, in order.
+func everything(t failing, l *Log) (all []Record) {
+	t.Helper()
+	for nth := range 5 {
+		all = append(all, chain(t, l, Query{Limit: 500, Project: project(nth)})...)
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	last := "/feed/" + disk.NumberedName(filePrefix, uint32(files))
+	slices.SortFunc(all, func(a, b Record) int { return a.Compare(b.Position) })
+	return all
+}
+
+func testDamage(t *testing.T, d *disktest.Disk, options Options, last string, want []Record) {
 	for name, sound := range d.Files() {
 		for at := range sound.Data {
 			for _, cut := range []bool{false, true} {
@@ -369,7 +456,7 @@ func TestDamage(t *testing.T) {
 				case name != last:
 					t.Fatalf("%s: the damage is not detected", place)
 				}
-				got := chain(t, l, Query{Limit: 500})
+				got := everything(t, l)
 				if !reflect.DeepEqual(got, want[:len(got)]) || len(got) == len(want) && !cut {
 					t.Fatalf("%s: %d records of %d", place, len(got), len(want))
 				}

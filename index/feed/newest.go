@@ -1,8 +1,7 @@
 package feed
 
 import (
-	"errors"
-	"os"
+	"slices"
 
 	"pws/internal/id"
 )
@@ -23,10 +22,27 @@ const (
 // Newest yields the records of some projects before a position, the newest first. It reads only the
 // yielded records. The error is damage or an I/O error.
 func (l *Log) Newest(before Position, projects []id.ID, yield func(*Record) Step) error {
-	v, chains := l.view(projects...)
+	projects = slices.Clone(projects)
+	resumable := func(record *Record) Step {
+		before = record.Position
+		step := yield(record)
+		if step == Leave {
+			projects = slices.DeleteFunc(projects, func(one id.ID) bool { return one == record.Project })
+		}
+		return step
+	}
+	for {
+		v, chains := l.view(projects...)
+		if err := v.newest(before, chains, resumable); !v.outdated(l, err) {
+			return err
+		}
+	}
+}
+
+func (v *view) newest(before Position, chains [][]uint32, yield func(*Record) Step) error {
 	number, err := v.firstAfter(before.before())
 	if err != nil {
-		return l.ignoreRemoved(v, err)
+		return err
 	}
 	merge := ends(chains[:0])
 	for _, chain := range chains {
@@ -41,7 +57,7 @@ func (l *Log) Newest(before Position, projects []id.ID, yield func(*Record) Step
 		chain := merge[0]
 		record, err := v.record(v.number(chain[len(chain)-1]))
 		if err != nil {
-			return l.ignoreRemoved(v, err)
+			return err
 		}
 		chain = chain[:len(chain)-1]
 		switch yield(record) {
@@ -57,15 +73,6 @@ func (l *Log) Newest(before Position, projects []id.ID, yield func(*Record) Step
 		merge.siftDown(0)
 	}
 	return nil
-}
-
-// ignoreRemoved returns the error, or nil if it was caused by the removal of records since the view
-// was taken: all older records were removed too.
-func (l *Log) ignoreRemoved(v *view, err error) error {
-	if errors.Is(err, os.ErrClosed) && l.snapshot().first != v.first {
-		return nil
-	}
-	return err
 }
 
 // ends are the ends of the chains to merge: a heap with the newest record on top. With

@@ -16,12 +16,8 @@ import (
 func (l *Log) Read(q Query) (Page, error) {
 	for {
 		v, chains := l.view(q.Project)
-		if !q.After.IsZero() && q.After.Compare(v.floor) < 0 {
-			return Page{}, Expired{Oldest: v.floor}
-		}
 		page, err := v.read(&q, chains[0])
-		// Retry if a file was removed after the view was taken.
-		if !errors.Is(err, os.ErrClosed) || l.snapshot().first == v.first {
+		if !v.outdated(l, err) {
 			return page, err
 		}
 	}
@@ -31,7 +27,12 @@ func (l *Log) Read(q Query) (Page, error) {
 type view struct {
 	state
 	decoded *decodedBlocks
-	log     *Log
+}
+
+// outdated reports whether an error comes from a file that was replaced or removed AFTER the view
+// was taken. A new view can read what is left.
+func (v *view) outdated(l *Log, err error) bool {
+	return errors.Is(err, os.ErrClosed) && l.snapshot().replaced != v.replaced
 }
 
 // view returns the state and the chains of some projects, read under one lock.
@@ -42,7 +43,7 @@ func (l *Log) view(projects ...id.ID) (v *view, chains [][]uint32) {
 	for at, project := range projects {
 		chains[at] = l.mu.chains[project]
 	}
-	return &view{l.mu.state, &l.decoded, l}, chains
+	return &view{l.mu.state, &l.decoded}, chains
 }
 
 // number returns the full number of a record in a chain, which holds the low half. This is
@@ -56,6 +57,9 @@ func (s *state) search(chain []uint32, number uint64) int {
 
 func (v *view) read(q *Query, chain []uint32) (Page, error) {
 	page := Page{Next: q.After}
+	if err := v.checkKept(q, chain); err != nil {
+		return page, err
+	}
 	number, err := v.firstAfter(q.After)
 	if err == nil && q.Since > 0 {
 		var since uint64
@@ -65,8 +69,11 @@ func (v *view) read(q *Query, chain []uint32) (Page, error) {
 	if err != nil {
 		return page, err
 	}
-	count := int(v.end - number)
-	if !q.Project.IsZero() {
+	var count int
+	if q.Project.IsZero() {
+		number = max(number, v.whole)
+		count = int(v.end - number)
+	} else {
 		chain = chain[v.search(chain, number):]
 		count = len(chain)
 	}
@@ -90,6 +97,26 @@ func (v *view) read(q *Query, chain []uint32) (Page, error) {
 	return page, nil
 }
 
+// checkKept returns Expired if records that follow a query may have been removed. Those of one
+// project are whole from its oldest one on, those of all from the floor on.
+func (v *view) checkKept(q *Query, chain []uint32) error {
+	if q.After.IsZero() || q.After.Compare(v.floor) >= 0 {
+		return nil
+	}
+	oldest := v.floor
+	if len(chain) > 0 && v.number(chain[0]) < v.whole {
+		record, err := v.record(v.number(chain[0]))
+		if err != nil {
+			return err
+		}
+		oldest = record.before()
+	}
+	if q.After.Compare(oldest) >= 0 {
+		return nil
+	}
+	return Expired{Oldest: oldest}
+}
+
 // firstAfter returns the number of the first record after a position.
 func (v *view) firstAfter(at Position) (uint64, error) {
 	behind := func(record *Record) bool { return record.Compare(at) > 0 }
@@ -105,9 +132,6 @@ func (v *view) firstAfter(at Position) (uint64, error) {
 		return found.first, nil
 	}
 	records, err := v.decoded.get(found)
-	if v.renew(err) {
-		return v.firstAfter(at)
-	}
 	nth = sort.Search(len(records), func(nth int) bool { return behind(&records[nth]) })
 	return found.first + uint64(nth), err
 }
@@ -124,9 +148,6 @@ func (v *view) firstSince(millis int64) (uint64, error) {
 		return v.end, nil
 	}
 	records, err := v.decoded.get(&v.blocks[nth])
-	if v.renew(err) {
-		return v.firstSince(millis)
-	}
 	if err != nil {
 		return 0, err
 	}
@@ -146,14 +167,7 @@ func (v *view) record(number uint64) (*Record, error) {
 	nth := sort.Search(len(v.blocks), func(nth int) bool {
 		return v.blocks[nth].first+uint64(v.blocks[nth].count) > number
 	})
-	if nth == len(v.blocks) || v.blocks[nth].first > number {
-		// It was removed since the view was taken, and the view renewed.
-		return nil, os.ErrClosed
-	}
 	records, err := v.decoded.get(&v.blocks[nth])
-	if v.renew(err) {
-		return v.record(number)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -163,21 +177,33 @@ func (v *view) record(number uint64) (*Record, error) {
 // decodedBits is the binary logarithm of the number of decoded blocks in the cache.
 const decodedBits = 6
 
-// decodedBlocks caches decoded blocks. The number of its first record determines the slot of a
-// block; a new block replaces the previous one in its slot.
+// decodedBlocks caches decoded blocks. Its place determines the slot of a block; a new block
+// replaces the previous one in its slot.
 type decodedBlocks [1 << decodedBits]atomic.Pointer[decodedBlock]
 
 type decodedBlock struct {
-	first   uint64
+	file    *feedFile
+	offset  int64
 	records []Record
 }
 
 func (d *decodedBlocks) get(b *block) ([]Record, error) {
 	const spread = 0x9E3779B97F4A7C15
-	place := &d[b.first*spread>>(64-decodedBits)]
-	if known := place.Load(); known != nil && known.first == b.first {
+	at := uint64(b.file.number)<<32 + uint64(b.offset)
+	place := &d[at*spread>>(64-decodedBits)]
+	if known := place.Load(); known != nil && known.file == b.file && known.offset == b.offset {
 		return known.records, nil
 	}
+	records, err := b.read()
+	if err != nil {
+		return nil, err
+	}
+	place.Store(&decodedBlock{b.file, b.offset, records})
+	return records, nil
+}
+
+// read reads the records of a block from its file.
+func (b *block) read() ([]Record, error) {
 	content := make([]byte, b.length())
 	err := disk.ReadRange(b.file.file, b.file.path, b.offset, content)
 	var records []Record
@@ -190,6 +216,5 @@ func (d *decodedBlocks) get(b *block) ([]Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("feed: %w", err)
 	}
-	place.Store(&decodedBlock{b.first, records})
 	return records, nil
 }

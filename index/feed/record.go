@@ -79,9 +79,11 @@ const (
 	fileVersion = 1
 	// fileVersionWhole is that of a file that was written again: it has no torn tail.
 	fileVersionWhole = 2
-	fileHead         = disk.HeaderBytes + 40
-	blockMagic       = "PWSB"
-	blockHead        = 80
+	// fileVersionKept is that of a file that has only the newest records of projects.
+	fileVersionKept = 3
+	fileHead        = disk.HeaderBytes + 40
+	blockMagic      = "PWSB"
+	blockHead       = 80
 	// blockRecords is the maximum number of records in a block, blockBytesMax its maximum size
 	// after decompression.
 	blockRecords  = 256

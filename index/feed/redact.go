@@ -14,15 +14,9 @@ import (
 // under its name, one after the other: the new one is durable BEFORE it replaces the old one. When
 // Redact fails, the files that it has not reached are as they were.
 func (l *Log) Redact(projects map[id.ID]bool) error {
-	l.write.Lock()
-	defer l.write.Unlock()
-	if l.write.closed {
-		return os.ErrClosed
-	}
-	if err := l.flush(1); err != nil {
-		return err
-	}
-	if err := l.syncFile(); err != nil {
+	l.front.Lock()
+	defer l.front.Unlock()
+	if err := l.endFile(); err != nil {
 		return err
 	}
 	for _, f := range l.snapshot().files {
@@ -42,6 +36,25 @@ func (l *Log) Redact(projects map[id.ID]bool) error {
 	return nil
 }
 
+// endFile writes all records and begins a new file, so that nothing is appended to those there are.
+func (l *Log) endFile() error {
+	l.write.Lock()
+	defer l.write.Unlock()
+	if l.write.closed {
+		return os.ErrClosed
+	}
+	if err := l.flush(1); err != nil {
+		return err
+	}
+	if err := l.beginChange(); err != nil {
+		return err
+	}
+	if l.write.file != nil && l.write.file.count > 0 {
+		l.write.file = nil
+	}
+	return nil
+}
+
 // hasAny reports whether a file has records of some projects.
 func (l *Log) hasAny(f *feedFile, projects map[id.ID]bool) bool {
 	l.mu.RLock()
@@ -57,9 +70,6 @@ func (l *Log) hasAny(f *feedFile, projects map[id.ID]bool) bool {
 
 // redactFile writes a file again. Nothing is appended to it any more.
 func (l *Log) redactFile(old *feedFile, projects map[id.ID]bool) error {
-	if l.write.file == old {
-		l.write.file = nil
-	}
 	content := make([]byte, old.size)
 	if err := disk.ReadRange(old.file, old.path, 0, content); err != nil {
 		return err
@@ -70,10 +80,12 @@ func (l *Log) redactFile(old *feedFile, projects map[id.ID]bool) error {
 	}
 	next := &feedFile{
 		number: old.number, path: old.path, first: old.first, size: fileHead,
-		covered: head.covered, last: head.last,
+		covered: head.covered, last: head.last, kept: old.kept, from: old.from,
 	}
-	written := appendFileHead(
-		nil, fileVersionWhole, old.number, head.previous, head.covered, head.last)
+	if !head.kept() {
+		head.version = fileVersionWhole
+	}
+	written := appendFileHead(nil, old.number, &head)
 	var blocks []block
 	changed := false
 	for at := int64(fileHead); at < old.size; {
@@ -100,7 +112,9 @@ func (l *Log) redactFile(old *feedFile, projects map[id.ID]bool) error {
 	if !changed {
 		return nil
 	}
-	return l.replace(old, next, written, blocks)
+	// A kept file has no records up to its end.
+	next.covered, next.last = old.covered, old.last
+	return l.replace([]*feedFile{old}, next, written, blocks, nil)
 }
 
 // redactBlock returns a block without the facts of some projects, with its info; nil if it has none
@@ -133,51 +147,79 @@ func redactBlock(
 	return redacted, nil
 }
 
-// replace puts a file in the place of another one of the same records, on disk BEFORE in memory.
-func (l *Log) replace(old, next *feedFile, content []byte, blocks []block) error {
-	temporary := old.path + ".new"
+// replace puts a file in the place of adjacent ones, on disk BEFORE in memory. It has all of their
+// records, or if chosen is not nil those that are selected. Callers hold l.front.
+func (l *Log) replace(
+	old []*feedFile, next *feedFile, content []byte, blocks []block, chosen *selection,
+) error {
+	temporary := next.path + ".new"
 	err := disk.WriteSynced(l.opts.Disk, temporary, content)
 	if err == nil {
-		err = l.opts.Disk.Rename(temporary, old.path)
+		err = l.opts.Disk.Rename(temporary, next.path)
 	}
 	if err != nil {
 		// What stays is replaced by the next attempt.
 		_ = l.opts.Disk.Remove(temporary)
 		return err
 	}
-	if next.file, err = l.opts.Disk.Open(old.path); err == nil {
+	if next.file, err = l.opts.Disk.Open(next.path); err == nil {
 		err = l.opts.Disk.SyncDir(l.opts.Dir)
 	}
+	l.write.Lock()
+	defer l.write.Unlock()
 	if err != nil {
 		// It is open whether the old file or the new one comes back: nothing more is written.
 		l.write.failed = err
 		return err
 	}
-	l.mu.Lock()
-	m := &l.mu
-	m.files = slices.Clone(m.files)
-	m.files[slices.Index(m.files, old)] = next
-	m.blocks = slices.DeleteFunc(slices.Clone(m.blocks), func(b block) bool { return b.file == old })
-	at, _ := slices.BinarySearchFunc(m.blocks, next.first, func(b block, first uint64) int {
-		return int(int64(b.first - first))
-	})
-	m.blocks = slices.Insert(m.blocks, at, blocks...)
-	m.redactions++
-	l.mu.Unlock()
-	// Readers that still use it look again.
-	return old.file.Close()
+	l.exchange(old, next, blocks, chosen)
+	for _, one := range old[:len(old)-1] {
+		l.write.gone = append(l.write.gone, disk.NumberedName(filePrefix, one.number))
+	}
+	// Readers that still use them look again.
+	for _, one := range old {
+		err = errors.Join(err, one.file.Close())
+	}
+	return errors.Join(err, l.remove())
 }
 
-// renew makes a view see files that were written again since it was taken, and reports whether
-// there are any. The numbers of records are the same.
-func (v *view) renew(err error) bool {
-	if !errors.Is(err, os.ErrClosed) {
-		return false
+// exchange replaces adjacent files in memory. Callers hold l.write.
+func (l *Log) exchange(old []*feedFile, next *feedFile, blocks []block, chosen *selection) {
+	first, end := old[0].first, old[len(old)-1].end()
+	var changed map[id.ID][]uint32
+	if chosen != nil {
+		changed = l.renumbered(first, end, chosen)
 	}
-	now := v.log.snapshot()
-	if now.redactions == v.redactions {
-		return false
+	gone := end - first - uint64(next.count)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := &l.mu
+	at := slices.Index(m.files, old[0])
+	m.files = slices.Concat(m.files[:at], []*feedFile{next}, m.files[at+len(old):])
+	var before, behind []block
+	for _, b := range m.blocks {
+		switch {
+		case b.first < first:
+			b.first += gone
+			before = append(before, b)
+		case b.first >= end:
+			behind = append(behind, b)
+		}
 	}
-	v.files, v.blocks, v.redactions = now.files, now.blocks, now.redactions
-	return true
+	m.blocks = slices.Concat(before, blocks, behind)
+	for _, f := range m.files[:at] {
+		f.first += gone
+	}
+	for project, chain := range changed {
+		m.chainSlots += cap(chain) - cap(m.chains[project])
+		if m.chains[project] = chain; len(chain) == 0 {
+			delete(m.chains, project)
+		}
+	}
+	m.first += gone
+	if chosen != nil {
+		m.whole, m.floor = max(m.whole, end), latest(m.floor, next.last)
+		m.recent.cut(end)
+	}
+	m.replaced++
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 
 	"pws/internal/disk"
@@ -66,19 +67,38 @@ func TestRedact(t *testing.T) {
 	if name, err := disktest.Holding(dir, "xylophone"); err != nil || name == "" {
 		t.Fatalf("%q, %v", name, err)
 	}
-	old, _ := l.view(project(2))
-	for range 2 {
-		if err := l.Redact(map[id.ID]bool{project(1): true}); err != nil {
-			t.Fatal(err)
+	redact := func() {
+		for range 2 {
+			if err := l.Redact(map[id.ID]bool{project(1): true}); err != nil {
+				t.Fatal(err)
+			}
 		}
+	}
+	var seen []Position
+	err := l.Newest(EndOf(1<<60), []id.ID{project(1), project(2)}, func(record *Record) Step {
+		if seen = append(seen, record.Position); len(seen) == 3 {
+			redact()
+		}
+		if record.Project == project(1) && len(seen) > 10 {
+			return Leave
+		}
+		return Next
+	})
+	var want []Position
+	left := false
+	for _, one := range slices.Backward(all) {
+		if one.Project == project(2) || one.Project == project(1) && !left {
+			want = append(want, one.Position)
+			left = left || one.Project == project(1) && len(want) > 10
+		}
+	}
+	if err != nil || !slices.Equal(seen, want) {
+		t.Fatalf("a reader at the time sees %d records, %v", len(seen), err)
 	}
 	if name, err := disktest.Holding(dir, "xylophone"); err != nil || name != "" {
 		t.Fatalf("%q, %v", name, err)
 	}
 	checkRedacted(t, l, all)
-	if record, err := old.record(firstNumber + 1); err != nil || record.Project != project(2) {
-		t.Errorf("an old view: %+v, %v", record, err)
-	}
 	if n := l.Stats().Files; n < 5 {
 		t.Errorf("%d files", n)
 	}

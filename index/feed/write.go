@@ -1,12 +1,6 @@
 package feed
 
-import (
-	"errors"
-	"slices"
-	"sort"
-
-	"pws/internal/disk"
-)
+import "errors"
 
 // flush writes blocks while at least the given number of records wait. Callers hold l.write.
 func (l *Log) flush(least uint64) error {
@@ -75,7 +69,7 @@ func (l *Log) writeBlock(n uint64) error {
 	l.mu.written += n
 	l.forget()
 	l.mu.Unlock()
-	if f.count >= max(blockRecords, l.opts.Events/parts) ||
+	if f.count >= l.opts.fileRecords() ||
 		f.count > 0 && f.lastAt-f.firstAt >= l.opts.AgeMillis/parts {
 		l.write.file = nil
 	}
@@ -92,7 +86,7 @@ func (l *Log) needFile() error {
 	}
 	s := l.snapshot()
 	next := &feedFile{
-		number: 1, first: s.written, size: fileHead, covered: s.floor.Entry, last: s.floor,
+		number: 1, from: 1, first: s.written, size: fileHead, covered: s.floor.Entry, last: s.floor,
 	}
 	previous := int64(0)
 	if n := len(s.files); n > 0 {
@@ -103,6 +97,7 @@ func (l *Log) needFile() error {
 			return err
 		}
 		next.number, previous = before.number+1, before.size
+		next.from = next.number
 		next.covered, next.last = before.covered, before.last
 	}
 	next.path = pathOf(l.opts.Dir, next.number)
@@ -110,7 +105,9 @@ func (l *Log) needFile() error {
 	if err != nil {
 		return err
 	}
-	head := appendFileHead(nil, fileVersion, next.number, previous, next.covered, next.last)
+	head := appendFileHead(nil, next.number, &fileHeader{
+		version: fileVersion, previous: previous, covered: next.covered, last: next.last,
+	})
 	_, err = file.Write(head)
 	if err == nil {
 		// The file name must be durable BEFORE any block is written.
@@ -125,102 +122,4 @@ func (l *Log) needFile() error {
 	l.mu.Unlock()
 	l.write.file, l.write.synced = next, false
 	return nil
-}
-
-// Expire removes records that need not be kept at the given time, in Unix milliseconds: whole
-// files, the oldest first.
-func (l *Log) Expire(now int64) error {
-	if !l.due(now) {
-		return nil
-	}
-	l.write.Lock()
-	defer l.write.Unlock()
-	for !l.write.closed && l.due(now) {
-		// The remaining records must be durable BEFORE a file is removed.
-		err := l.syncFile()
-		if err == nil {
-			err = l.remove()
-		}
-		if err == nil {
-			err = l.removeFirst()
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return l.remove()
-}
-
-// due reports whether the oldest file may be removed.
-func (l *Log) due(now int64) bool {
-	s := l.snapshot()
-	if len(s.files) == 0 {
-		return false
-	}
-	oldest := s.files[0]
-	if oldest.count == 0 {
-		return len(s.files) > 1
-	}
-	return len(s.files) > 1 && s.end-oldest.end() >= uint64(l.opts.Events) ||
-		oldest.lastAt < now-l.opts.AgeMillis && s.written == s.end
-}
-
-// removeFirst removes the oldest file, AFTER its records have become invisible to new readers. At
-// least one file remains; its header has the position of the last removed record.
-func (l *Log) removeFirst() error {
-	s := l.snapshot()
-	if len(s.files) == 1 {
-		l.write.file = nil
-		if err := l.needFile(); err != nil {
-			return err
-		}
-		if err := l.syncFile(); err != nil {
-			return err
-		}
-		s = l.snapshot()
-	}
-	oldest := s.files[0]
-	first := oldest.end()
-	l.mu.Lock()
-	m := &l.mu
-	l.cutChains(first)
-	m.files = slices.Clone(m.files[1:])
-	m.blocks = slices.Clone(m.blocks[sort.Search(len(m.blocks), func(at int) bool {
-		return m.blocks[at].first >= first
-	}):])
-	m.first, m.floor = first, oldest.last
-	m.recent.cut(first)
-	l.mu.Unlock()
-	l.write.gone = []string{disk.NumberedName(filePrefix, oldest.number)}
-	return errors.Join(oldest.file.Close(), l.remove())
-}
-
-// remove removes a file that no reader uses from the disk. The next one is removed AFTER it, so
-// that a start never finds a gap.
-func (l *Log) remove() error {
-	err := disk.RemoveNames(l.opts.Disk, l.opts.Dir, l.write.gone)
-	if err == nil {
-		l.write.gone = nil
-	}
-	return err
-}
-
-// cutChains removes the records before a number from the chains, BEFORE it becomes the oldest
-// number. Arrays that are mostly unused are copied.
-func (l *Log) cutChains(first uint64) {
-	m := &l.mu
-	for project, chain := range m.chains {
-		gone := m.search(chain, first)
-		switch rest := chain[gone:]; {
-		case gone == 0:
-			continue
-		case len(rest) == 0:
-			delete(m.chains, project)
-		case cap(rest) > 2*len(rest):
-			m.chains[project] = slices.Clone(rest)
-		default:
-			m.chains[project] = rest
-		}
-		m.chainSlots += cap(m.chains[project]) - cap(chain)
-	}
 }

@@ -1,0 +1,183 @@
+package feed
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"pws/internal/disk"
+	"pws/internal/id"
+)
+
+// busy appends records of projects that follow each other, and expires after each batch. It checks
+// that the log does not grow.
+func busy(t *testing.T, l *Log, from, count uint64, of func(entry uint64) id.ID) {
+	t.Helper()
+	const batch = 500
+	for entry := from; entry < from+count; {
+		var records []Record
+		for range batch {
+			records = append(records, recordOf(At(entry, 0, 0), of(entry), int64(entry)))
+			entry++
+		}
+		if err := l.Append(records, entry-1); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Expire(0); err != nil {
+			t.Fatal(err)
+		}
+		s := l.Stats()
+		if most := uint64(2*l.opts.Events + 2*l.opts.fileRecords() + batch); s.Records > most {
+			t.Fatalf("%d records are stored, more than %d", s.Records, most)
+		}
+		const filesMost = 4 * parts
+		if s.Files > filesMost {
+			t.Fatalf("%d files", s.Files)
+		}
+	}
+}
+
+// TestBusyProjectsDoNotRemoveOthers writes many times what is kept into one project, and into many:
+// what was written into others stays.
+func TestBusyProjectsDoNotRemoveOthers(t *testing.T) {
+	const quiet, events = 40, 8192
+	options := Options{Dir: t.TempDir(), Events: events, Each: 20}
+	l := reopen(t, options)
+	busy(t, l, 1, 500, func(entry uint64) id.ID { return project(int(entry % quiet)) })
+	const first = 1000
+	busy(t, l, 501, 10*events, func(uint64) id.ID { return project(first) })
+	check := func(least int) {
+		t.Helper()
+		for nth := range quiet {
+			all := chain(t, l, Query{Limit: 7, Project: project(nth)})
+			newest := 0
+			err := l.Newest(EndOf(1<<60), []id.ID{project(nth)}, func(*Record) Step {
+				newest++
+				return Next
+			})
+			if len(all) < least || newest != len(all) || err != nil {
+				t.Fatalf("%d and %d records of a project are left, %v", len(all), newest, err)
+			}
+		}
+	}
+	// Each has 12 or 13 records.
+	check(12)
+	// All projects together have more newest records than there is room for: each keeps fewer.
+	many := func(entry uint64) id.ID { return project(first + int(entry%1000)) }
+	busy(t, l, 501+10*events, 10*events, many)
+	check(3)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l = reopen(t, options)
+	check(3)
+	// They are more projects than there is room for one record of each: the newest remain.
+	lone := func(entry uint64) id.ID { return project(int(entry) + first) }
+	busy(t, l, 501+20*events, 10*events, lone)
+	for nth := range quiet {
+		if all := chain(t, l, Query{Limit: 7, Project: project(nth)}); len(all) > 0 {
+			t.Fatalf("%d records of a project are left", len(all))
+		}
+	}
+	newest := lone(500 + 30*events - events - events/3)
+	if all := chain(t, l, Query{Limit: 7, Project: newest}); len(all) != 1 {
+		t.Fatalf("%d records of a new project", len(all))
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestKeptFilesAfterCrash finds a file whose place another one has taken, as a crash leaves it.
+func TestKeptFilesAfterCrash(t *testing.T) {
+	options := Options{Dir: t.TempDir(), Events: 4096, Each: 10}
+	l := reopen(t, options)
+	of := func(entry uint64) id.ID {
+		const before = 300
+		if entry < before {
+			return project(int(entry % 5))
+		}
+		return project(4)
+	}
+	busy(t, l, 1, 5000, of)
+	s := l.snapshot()
+	if s.kept() != 1 {
+		t.Fatalf("%d kept files", s.kept())
+	}
+	kept := s.files[0]
+	content, err := os.ReadFile(kept.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	busy(t, l, 5001, 2000, of)
+	want := everything(t, l)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := os.WriteFile(kept.path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		report, err := Verify(options.Dir)
+		if err != nil || report.Records != uint64(len(want)) {
+			t.Fatalf("%+v, %v", report, err)
+		}
+		l = reopen(t, options)
+		if !slices.EqualFunc(everything(t, l), want, samePosition) {
+			t.Fatal("the records are others")
+		}
+		name := filepath.Base(kept.path)
+		if names, err := (disk.OS{}).List(options.Dir); err != nil || slices.Contains(names, name) {
+			t.Fatalf("%s is still there: %v", name, err)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkExpire appends records of 10,000 projects to a full log, and removes as many. An
+// operation is one record.
+func BenchmarkExpire(b *testing.B) {
+	l := reopen(b, Options{Dir: b.TempDir()})
+	defer l.Close()
+	entry := uint64(0)
+	var batch []Record
+	write := func(count int) {
+		const projects, batchRecords = 10_000, 1000
+		for range count {
+			entry++
+			at := At(entry, 0, 0)
+			batch = append(batch, recordOf(at, project(int(entry*7919%projects)), int64(entry)))
+			if len(batch) == batchRecords {
+				if err := l.Append(batch, entry); err != nil {
+					b.Fatal(err)
+				}
+				batch = batch[:0]
+			}
+		}
+	}
+	expire := func() {
+		if err := l.Expire(0); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for range 3 * parts {
+		write(l.opts.fileRecords())
+		expire()
+	}
+	longest := time.Duration(0)
+	b.ResetTimer()
+	for n := 0; n < b.N; n += l.opts.fileRecords() {
+		b.StopTimer()
+		write(l.opts.fileRecords())
+		b.StartTimer()
+		began := time.Now()
+		expire()
+		longest = max(longest, time.Since(began))
+	}
+	b.ReportMetric(float64(l.Stats().Records), "records")
+	b.ReportMetric(float64(longest.Milliseconds()), "ms-longest")
+}
