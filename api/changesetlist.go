@@ -5,6 +5,7 @@ import (
 
 	"pws/api/jsonschema"
 	"pws/internal/fault"
+	"pws/internal/id"
 	"pws/work"
 	"pws/work/path"
 )
@@ -39,17 +40,45 @@ func listChangesets(c *Call, _ *None) (Reply, error) {
 		}
 		sequence = min(sequence, binary.BigEndian.Uint32(after)-1)
 	}
-	page := changesetsPage{
-		call: c, view: view, sequences: make([]uint32, 0, min(limit, int(sequence))),
+	return c.pageOfChangesets(view, sequence, limit)
+}
+
+// historyPage names changesets of a project, which never change, from a sequence downwards.
+type historyPage struct {
+	project id.ID
+	newest  uint32
+	limit   int
+	// source says that the caller may read the source of a fork.
+	source bool
+}
+
+const (
+	// historyPagesMax limits the pages of changesets that are remembered, in bytes.
+	historyPagesMax = 8 << 20
+	// historyPageBytes is the approximate size of a remembered page beside its text.
+	historyPageBytes = 256
+)
+
+// pageOfChangesets returns the changesets from a sequence downwards, of a project that the caller
+// may read. The page depends on nothing else but the source of a fork, so it is remembered for all
+// callers. Its cursor is made for each of them.
+func (c *Call) pageOfChangesets(view *work.Project, newest uint32, limit int) (Reply, error) {
+	name := historyPage{
+		project: view.ID, newest: newest, limit: limit, source: c.forkedFrom(view) != nil,
 	}
-	for ; sequence > 0; sequence-- {
-		if len(page.sequences) == limit {
-			page.next = c.next(binary.BigEndian.AppendUint32(nil, sequence+1))
-			break
+	made, err := c.Service.historyPages.Get(c.Service.edition(), name, func() ([]byte, int, error) {
+		page := changesetsPage{call: c, view: view}
+		for sequence := newest; sequence > 0 && len(page.sequences) < limit; sequence-- {
+			page.add(sequence)
 		}
-		page.add(sequence)
+		made := writePage(page.appendList)
+		return made, len(made) + historyPageBytes, c.textFault
+	})
+	page := changesetsPage{made: made, size: len(made)}
+	if int64(newest) > int64(limit) {
+		page.next = c.next(binary.BigEndian.AppendUint32(nil, newest-uint32(limit)+1))
 	}
-	return c.sound(Reply{Data: &page})
+	return Reply{Data: &page}, err
 }
 
 // historyPath reads the parameter path, empty if it is absent: INVALID_PATH.
@@ -99,6 +128,8 @@ func (c *Call) pathHistory(
 
 // changesetsPage writes ChangesetsData as JSON.
 type changesetsPage struct {
+	// made is the list if it was written before.
+	made      []byte
 	call      *Call
 	view      *work.Project
 	sequences []uint32
@@ -138,7 +169,18 @@ func (p *changesetsPage) JSONBytes() int { return recordBytes + p.size }
 
 // AppendJSON implements Appender.
 func (p *changesetsPage) AppendJSON(dst []byte) []byte {
-	dst = append(dst, `{"changesets":[`...)
+	dst = append(dst, `{"changesets":`...)
+	if p.made != nil {
+		dst = append(dst, p.made...)
+	} else {
+		dst = p.appendList(dst)
+	}
+	dst = append(dst, `,"next_cursor":`...)
+	return append(appendNullable(dst, p.next), '}')
+}
+
+func (p *changesetsPage) appendList(dst []byte) []byte {
+	dst = append(dst, '[')
 	heads := changesetHeads{call: p.call, of: p.view}
 	for at, sequence := range p.sequences {
 		if at > 0 {
@@ -151,6 +193,5 @@ func (p *changesetsPage) AppendJSON(dst []byte) []byte {
 		dst = heads.append(dst, &p.read)
 		dst = appendChangesetEnd(dst, p.view, &p.read)
 	}
-	dst = append(dst, `],"next_cursor":`...)
-	return append(appendNullable(dst, p.next), '}')
+	return append(dst, ']')
 }

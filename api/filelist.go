@@ -36,10 +36,22 @@ const (
 	filePageCheapBytes = 4 << 10
 )
 
-// fileLists are memory to make pages in. Those of fileListKept bytes at most are used again.
-var fileLists = sync.Pool{New: func() any { return new([]byte) }}
+// pageTexts are memory to write pages in. Those of pageTextKept bytes at most are used again.
+var pageTexts = sync.Pool{New: func() any { return new([]byte) }}
 
-const fileListKept = 256 << 10
+const pageTextKept = 256 << 10
+
+// writePage returns what is appended, in memory of its size.
+func writePage(write func(dst []byte) []byte) []byte {
+	memory, _ := pageTexts.Get().(*[]byte)
+	text := write((*memory)[:0])
+	if cap(text) <= pageTextKept {
+		*memory = text
+	}
+	made := bytes.Clone(text)
+	pageTexts.Put(memory)
+	return made
+}
 
 // pageOfFiles takes one page from an ordered walk over the files after a changeset, of a project
 // that the caller may read. The page depends on nothing else, so it is remembered for all callers
@@ -79,20 +91,16 @@ func makeFiles(
 	after []byte, limit int, filter *fileFilter,
 	walk func(from string, yield func(work.FileInfo) bool),
 ) (made filesMade) {
-	memory, _ := fileLists.Get().(*[]byte)
-	list := append((*memory)[:0], '[')
-	made.last, made.more = walkFiles(after, limit, filter, walk, func(info work.FileInfo) {
-		if len(list) > 1 {
-			list = append(list, ',')
-		}
-		list = appendFile(list, &info)
+	made.list = writePage(func(list []byte) []byte {
+		list = append(list, '[')
+		made.last, made.more = walkFiles(after, limit, filter, walk, func(info work.FileInfo) {
+			if len(list) > 1 {
+				list = append(list, ',')
+			}
+			list = appendFile(list, &info)
+		})
+		return append(list, ']')
 	})
-	list = append(list, ']')
-	made.list = bytes.Clone(list)
-	if cap(list) <= fileListKept {
-		*memory = list
-	}
-	fileLists.Put(memory)
 	return made
 }
 

@@ -24,9 +24,10 @@ type Service struct {
 	choosing sync.Map
 	claims   claimLocks
 	// These remember results that take long and depend on immutable contents alone. See edition.
-	merges    *mergeMemo
-	diffs     *memo.Memo[diffSides, fileDiffs]
-	filePages *memo.Memo[filePage, filesMade]
+	merges       *mergeMemo
+	diffs        *memo.Memo[diffSides, fileDiffs]
+	filePages    *memo.Memo[filePage, filesMade]
+	historyPages *memo.Memo[historyPage, []byte]
 }
 
 // NewService returns a service over an engine.
@@ -35,9 +36,10 @@ func NewService(engine Engine, config Config) *Service {
 	mac.Write([]byte("cursors"))
 	return &Service{
 		Engine: engine, Config: config, cursors: cursor.New(mac.Sum(nil)),
-		merges:    newMergeMemo(),
-		diffs:     memo.New[diffSides, fileDiffs](diffsBytesMax),
-		filePages: memo.New[filePage, filesMade](filePagesMax),
+		merges:       newMergeMemo(),
+		diffs:        memo.New[diffSides, fileDiffs](diffsBytesMax),
+		filePages:    memo.New[filePage, filesMade](filePagesMax),
+		historyPages: memo.New[historyPage, []byte](historyPagesMax),
 	}
 }
 
