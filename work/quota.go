@@ -199,9 +199,12 @@ func (p *Project) requireQuota(agent id.ID, kind quotaKind, more int) error {
 
 // requireGuests checks the limit for all guests: QUOTA_EXCEEDED.
 func (q *quota) requireGuests(used, own, more int) error {
-	if used+more > q.guests ||
-		own >= q.newcomer && used+more > q.guests-q.guests/10 {
-		return errQuota(q.name+"_of_guests", q.guests)
+	most := q.guests
+	if own >= q.newcomer {
+		most -= most / 10
+	}
+	if used+more > most {
+		return errQuota(q.name+"_of_guests", most)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package work_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -119,6 +120,17 @@ func TestManyGuestsLeaveRoomForNewcomers(t *testing.T) {
 	}
 	if quota := talk("guest199"); quota != "discussions_of_guests" {
 		t.Errorf("an agent with a part of its share: quota %q", quota)
+	}
+	// The refusal names the limit that applies to it, which is reached.
+	stored := 0
+	w.project.Discussions(id.ID{}, func(*work.Discussion) bool {
+		stored++
+		return true
+	})
+	_, err := w.do(agent("guest199"), &work.CreateDiscussion{Title: "t", Body: "b"})
+	var refusal *fault.Error
+	if !errors.As(err, &refusal) || refusal.Details["limit"].(int) > stored {
+		t.Errorf("there are %d discussions: %v, %v", stored, err, refusal.Details)
 	}
 	for _, who := range []string{"newcomer", "ann"} {
 		if quota := talk(who); quota != "" {
