@@ -177,6 +177,17 @@ func (c *Client) withCredential(ctx context.Context, send func(credential string
 	return send(other)
 }
 
+var errAnswerSize = fmt.Errorf("the answer is larger than %d bytes", answerMax)
+
+// ReadAnswer reads the body of an answer, up to the size of the largest one that is kept in memory.
+func ReadAnswer(body io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(body, answerMax+1))
+	if err == nil && len(text) > answerMax {
+		err = errAnswerSize
+	}
+	return text, err
+}
+
 // once sends a request to an address and reads its answer.
 func (c *Client) once(
 	ctx context.Context, to string, request *Request, credential string,
@@ -185,12 +196,12 @@ func (c *Client) once(
 	if err != nil {
 		return nil, err
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, answerMax+1))
-	if err = errors.Join(err, response.Body.Close()); err != nil {
-		return nil, unreachable(ctx, to, err)
+	body, err := ReadAnswer(response.Body)
+	if err = errors.Join(err, response.Body.Close()); err != nil && !errors.Is(err, errAnswerSize) {
+		err = unreachable(ctx, to, err)
 	}
-	if len(body) > answerMax {
-		return nil, fmt.Errorf("the answer is larger than %d bytes", answerMax)
+	if err != nil {
+		return nil, err
 	}
 	answer := &Answer{Status: response.StatusCode, Header: response.Header, Body: body}
 	if answer.Status >= http.StatusMultipleChoices && answer.Status != http.StatusNotModified {

@@ -31,22 +31,8 @@ var safeSettings = []string{
 // settings of the repository name, and finds the repository by the directory alone.
 func GitCommand(ctx context.Context, program, dir string, args ...string) *exec.Cmd {
 	command := gitCommand(ctx, program, dir, args...)
-	// Filters have names, which only the settings of the repository know.
-	names := map[string]bool{}
-	for _, scope := range []string{"--local", "--worktree"} {
-		out, err := gitCommand(ctx, program, dir, "config", scope, "--includes", "--name-only", "-z",
-			"--list").Output()
-		if err != nil {
-			continue
-		}
-		for name := range strings.SplitSeq(string(out), "\x00") {
-			if lower := strings.ToLower(name); strings.HasPrefix(lower, "filter.") {
-				names[name[:strings.LastIndexByte(name, '.')]] = true
-			}
-		}
-	}
 	set := 0
-	for name := range names {
+	for name := range repositoryFilters(ctx, program, dir) {
 		for _, setting := range []string{".clean=", ".smudge=", ".process=", ".required=false"} {
 			key, value, _ := strings.Cut(setting, "=")
 			command.Env = append(command.Env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s%s", set, name, key),
@@ -56,6 +42,39 @@ func GitCommand(ctx context.Context, program, dir string, args ...string) *exec.
 	}
 	command.Env = append(command.Env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", set))
 	return command
+}
+
+// repositoryFilters are the names of the filters that the settings of the repository have. Those of
+// the user are left alone.
+func repositoryFilters(ctx context.Context, program, dir string) map[string]bool {
+	list := []string{"config", "--includes", "--name-only", "-z", "--list"}
+	names := map[string]bool{}
+	add := func(name string) {
+		if strings.HasPrefix(strings.ToLower(name), "filter.") {
+			names[name[:strings.LastIndexByte(name, '.')]] = true
+		}
+	}
+	out, err := gitCommand(ctx, program, dir, append(list, "--show-scope")...).Output()
+	if err == nil {
+		words := strings.Split(string(out), "\x00")
+		for at := 0; at+1 < len(words); at += 2 {
+			if scope := words[at]; scope == "local" || scope == "worktree" {
+				add(words[at+1])
+			}
+		}
+		return names
+	}
+	// A git before 2.26 does not show scopes.
+	for _, scope := range []string{"--local", "--worktree"} {
+		out, err := gitCommand(ctx, program, dir, append(list, scope)...).Output()
+		if err != nil {
+			continue
+		}
+		for name := range strings.SplitSeq(string(out), "\x00") {
+			add(name)
+		}
+	}
+	return names
 }
 
 func gitCommand(ctx context.Context, program, dir string, args ...string) *exec.Cmd {

@@ -71,7 +71,7 @@ func (c *APICommand) read(
 		_, err := io.Copy(env.foreign(), answer.Body)
 		return err
 	}
-	body, err := io.ReadAll(answer.Body)
+	body, err := client.ReadAnswer(answer.Body)
 	if err != nil {
 		return err
 	}

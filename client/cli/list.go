@@ -118,6 +118,9 @@ func collect(
 		if all = append(all, some...); cursor == nil {
 			break
 		}
+		if len(some) == 0 && query.Get("cursor") == *cursor {
+			return nil, nil, fmt.Errorf("the list %s does not go on: its cursor stays the same", member)
+		}
 		query.Set("cursor", *cursor)
 	}
 	return all, cursor, nil

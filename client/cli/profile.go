@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io"
@@ -109,7 +110,7 @@ func (c *ProfileRenameCommand) Run(ctx context.Context, env *Env) error {
 			renamed.KeyFile = ""
 			key, err := client.ReadKey(env.Folders.KeyPath(old))
 			if err == nil {
-				err = client.SaveKey(env.Folders.KeyPath(renamed), key)
+				err = copyKey(env.Folders.KeyPath(renamed), key)
 			}
 			if err != nil {
 				return err
@@ -129,6 +130,17 @@ func (c *ProfileRenameCommand) Run(ctx context.Context, env *Env) error {
 		err = os.Remove(env.Folders.KeyPath(old))
 	}
 	return errors.Join(err, env.Folders.EndSession(ctx, old))
+}
+
+// copyKey saves a key. An interrupted run may have saved it already.
+func copyKey(path string, key ed25519.PrivateKey) error {
+	err := client.SaveKey(path, key)
+	if errors.Is(err, fs.ErrExist) {
+		if saved, unread := client.ReadKey(path); unread == nil && saved.Equal(key) {
+			return nil
+		}
+	}
+	return err
 }
 
 // ProfileRemoveCommand removes a profile.

@@ -118,6 +118,10 @@ func (c *ProjectImportCommand) inParts(
 	if err != nil {
 		return nil, err
 	}
+	if begun.Limits.PartBytes < 1 || begun.Limits.Parts < 1 {
+		return nil, fmt.Errorf("the server takes uploads of %d parts of %d bytes",
+			begun.Limits.Parts, begun.Limits.PartBytes)
+	}
 	size := min(c.PartBytes, begun.Limits.PartBytes)
 	size = max(size, (len(bundle)+begun.Limits.Parts-1)/begun.Limits.Parts)
 	parts := (len(bundle) + size - 1) / size

@@ -179,8 +179,38 @@ func (c *SetupCommand) apply(
 	return report, err
 }
 
+// staysIn returns an error if a path in a project leads out of it by links: the project may be that
+// of others.
+func staysIn(project, path string) error {
+	root, err := filepath.EvalSymlinks(project)
+	if err != nil {
+		return err
+	}
+	// What is not there yet is below the first folder that is.
+	real, err := filepath.EvalSymlinks(path)
+	for at := path; errors.Is(err, fs.ErrNotExist) && at != filepath.Dir(at); {
+		if _, broken := os.Lstat(at); broken == nil {
+			return fmt.Errorf("%s is a link to nothing", at)
+		}
+		at = filepath.Dir(at)
+		real, err = filepath.EvalSymlinks(at)
+	}
+	if err != nil {
+		return err
+	}
+	if inside, err := filepath.Rel(root, real); err != nil || !filepath.IsLocal(inside) {
+		return fmt.Errorf("%s leads out of the project, to %s", path, real)
+	}
+	return nil
+}
+
 // partState reads the file of a part, and what is in it.
 func partState(part setup.Part) (text []byte, state string, err error) {
+	if part.Project != "" {
+		if err := staysIn(part.Project, part.Path); err != nil {
+			return nil, "", err
+		}
+	}
 	text, err = os.ReadFile(part.Path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, "", err

@@ -46,6 +46,8 @@ type Part struct {
 	What string
 	// Path is the file, absolute.
 	Path string
+	// Project is the folder that the file has to be in; empty for the settings of the user.
+	Project string
 	// Put returns the text of the file with the entries, Remove without them. An empty text stands
 	// for no file.
 	Put, Remove func(text []byte) ([]byte, error)
@@ -81,6 +83,9 @@ func Parts(host string, place Place) ([]Part, error) {
 	}
 	if len(parts) == 0 {
 		return nil, ErrNoPart
+	}
+	for at := range parts {
+		parts[at].Project = place.Dir
 	}
 	return parts, nil
 }
