@@ -19,7 +19,7 @@ import (
 )
 
 // formatVersion is the version of documents and words; an index with another one is rebuilt.
-const formatVersion = 4
+const formatVersion = 5
 
 // The file names in the directory.
 const (

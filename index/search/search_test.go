@@ -145,6 +145,7 @@ func TestWordsAndFilters(t *testing.T) {
 		fileDocument("fox.md", "nothing of the sort", 3),
 		fileDocument("c.go", "func parseHTTPRequest(maxRetries int)", 4, InLanguage("go")),
 		fileDocument("d.txt", "Ünïcödé ΣΊΣΥΦΟΣ 検索する", 5),
+		fileDocument("e.txt", "Σίσυφος ค้นหาข้อความ ຄົ້ນຫາ ស្វែងរក", 6),
 	)
 	for _, one := range []struct {
 		query string
@@ -168,7 +169,14 @@ func TestWordsAndFilters(t *testing.T) {
 		{"ünïcödé", nil, "[d.txt]"},
 		{"ÜNÏCÖDÉ", nil, "[d.txt]"},
 		{"索", nil, "[d.txt]"},
-		{"σίσυφοσ", nil, "[d.txt]"},
+		{"σίσυφοσ", nil, "[d.txt e.txt]"},
+		{"Σίσυφος", nil, "[d.txt e.txt]"},
+		{"ΣΊΣΥΦΟΣ", nil, "[d.txt e.txt]"},
+		{"ข้อความ", nil, "[e.txt]"},
+		{"หา", nil, "[e.txt]"},
+		{"ກາ", nil, "[]"},
+		{"ຫາ", nil, "[e.txt]"},
+		{"រក", nil, "[e.txt]"},
 		{"* fox* ~2", nil, "[]"},
 		{"+fox -quick", nil, "[a.go]"},
 	} {

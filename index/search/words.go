@@ -24,7 +24,8 @@ const (
 	between class = iota
 	// inWord is a character of words.
 	inWord
-	// alone is a character that is a word by itself, in scripts without word separators.
+	// alone is a character that is a word by itself, with its marks, in scripts without word
+	// separators.
 	alone
 	// wide marks bytes of non-ASCII characters.
 	wide
@@ -47,7 +48,8 @@ func classOf(r rune) class {
 	switch {
 	case r < utf8.RuneSelf:
 		return byteClass[r]
-	case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana):
+	case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao,
+		unicode.Khmer, unicode.Myanmar) && !unicode.IsMark(r):
 		return alone
 	case unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r):
 		return inWord
@@ -70,6 +72,13 @@ func (s *scanner) next() bool {
 		s.at += size
 		switch kind {
 		case alone:
+			for s.at < len(s.text) {
+				r, size := utf8.DecodeRuneInString(s.text[s.at:])
+				if !unicode.IsMark(r) {
+					break
+				}
+				s.at += size
+			}
 			s.end = s.at
 			return true
 		case inWord:
@@ -138,6 +147,10 @@ func appendFoldedRunes(dst []byte, word string) []byte {
 	bare := strings.Map(func(r rune) rune {
 		if r >= combiningFirst && r <= combiningLast {
 			return -1
+		}
+		// The form of the letter at the end of a Greek word.
+		if r == 'ς' {
+			return 'σ'
 		}
 		return unicode.ToLower(r)
 	}, norm.NFKD.String(word))
