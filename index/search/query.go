@@ -56,7 +56,7 @@ const (
 	// candidatesMax limits the number of documents that a query examines; the best of these are
 	// returned. Behind them it examines namesMax at most whose name is the query, and as many whose
 	// names have all words.
-	candidatesMax = 100_000
+	candidatesMax = 1_000_000
 	namesMax      = 20_000
 	// dictionaryMax is the number of longer words examined for a prefix. Of these the most frequent
 	// are searched, at most endingsMax, and as many as add up to endingsBytes without the prefix.
