@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"math/rand/v2"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -184,6 +185,7 @@ func OpenJournal(o journal.Options, c Options) (*Journal, *journal.Recovery, err
 		options: c, dir: o.Dir, wake: make(chan struct{}, 1), calls: make(chan func()),
 		inbox: make(chan *raftpb.Message, inboxMessagesMax), pulled: make(chan pulled, 1),
 		stop: make(chan struct{}), done: make(chan struct{}), epoch: time.Now(),
+		reads:         rounds{token: rand.Uint64()},
 		queueBytesMax: o.QueueBytesMax, floorBytes: o.FloorBytes, onFailure: o.OnFailure,
 	}
 	j.alive, j.kill = context.WithCancel(context.Background())

@@ -19,6 +19,8 @@ type read struct {
 // rounds are the questions to the group whether something has taken effect. There is one at a time,
 // for all reads that have begun BEFORE it. It belongs to the goroutine of run.
 type rounds struct {
+	// token names a round in the group. The first one is a random number: an answer that was under
+	// way to this member BEFORE its start must not end a round of now.
 	token uint64
 	// open says that a round waits for its answer, for age ticks, and began when it began.
 	open  bool
