@@ -45,7 +45,10 @@ const (
 )
 
 func (l *Log) due(now int64) dueStep {
-	s := l.snapshot()
+	// Records are added to the last file.
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	s := &l.mu.state
 	if len(s.files) == 0 {
 		return nothingDue
 	}

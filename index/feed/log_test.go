@@ -506,18 +506,33 @@ func TestFloorOfEmptyLog(t *testing.T) {
 	}
 }
 
-// TestReadDuringExpire reads while records are appended and removed.
+// TestReadDuringExpire reads while records are appended, removed and redacted.
 func TestReadDuringExpire(t *testing.T) {
 	l := reopen(t, Options{Dir: "/feed", Events: 2000, Newest: 64, Disk: disktest.New()})
 	done := make(chan error)
+	ended := make(chan struct{})
+	go func() {
+		var failed error
+		for failed == nil {
+			failed = errors.Join(l.Expire(0), l.Redact(map[id.ID]bool{project(4): true}))
+			select {
+			case <-ended:
+				done <- failed
+				return
+			default:
+			}
+		}
+		done <- failed
+	}()
 	for reader := range 3 {
 		go func() { done <- walk(l, reader) }()
 	}
 	var failed error
 	for entry := uint64(0); entry < 8000 && failed == nil; entry += 100 {
-		failed = errors.Join(fill(l, entry+1, entry+100), l.Expire(0))
+		failed = fill(l, entry+1, entry+100)
 	}
-	for range 3 {
+	close(ended)
+	for range 4 {
 		failed = errors.Join(failed, <-done)
 	}
 	if err := errors.Join(failed, l.Close()); err != nil {
