@@ -270,6 +270,9 @@ func (n *node) CutBefore(pos uint64) error {
 	return nil
 }
 
+// AgreedOn implements journal.Journal.
+func (n *node) AgreedOn(uint64) bool { return true }
+
 // BeginRead implements journal.Journal.
 func (n *node) BeginRead() (journal.Reign, error) {
 	n.group.mu.Lock()

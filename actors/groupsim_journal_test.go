@@ -305,6 +305,9 @@ func (j *simJournal) compact() {
 	}
 }
 
+// AgreedOn implements journal.Journal.
+func (j *simJournal) AgreedOn(format uint64) bool { return j.node.Format() >= format }
+
 // BeginRead implements journal.Journal.
 func (j *simJournal) BeginRead() (journal.Reign, error) {
 	if j.reign == 0 {

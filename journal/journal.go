@@ -46,6 +46,9 @@ type Entry struct {
 	Format uint64
 }
 
+// FormatKept is the format of a group whose members know the kept files of package feed.
+const FormatKept = 3
+
 // Journal is a log of entries that are durable when they are reported. All methods are safe for
 // concurrent use.
 type Journal interface {
@@ -60,6 +63,9 @@ type Journal interface {
 	// ErrOutcomeUnknown. Errors: ErrNotLeading, ErrNotUnderstood, ErrBusy, ErrNoSpace, ErrTooLarge,
 	// ErrClosed, and those that wrap ErrLatched; then the entry has no effect.
 	Append(reign Reign, e Entry, c Committed) error
+	// AgreedOn reports whether all programs that may use the data next understand a format. A single
+	// server has no other programs.
+	AgreedOn(format uint64) bool
 	// BeginRead is called BEFORE views are loaded, EndRead with its result AFTER that, BEFORE
 	// anything is answered. Without errors the views were the newest ones at a moment in between.
 	// Errors: ErrNotLeading.

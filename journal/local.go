@@ -43,6 +43,9 @@ func (l *Local) Append(reign Reign, e Entry, c Committed) error {
 	return err
 }
 
+// AgreedOn implements Journal.
+func (l *Local) AgreedOn(uint64) bool { return true }
+
 // BeginRead implements Journal.
 func (l *Local) BeginRead() (Reign, error) { return localReign, nil }
 

@@ -61,6 +61,9 @@ func (l *Log) due(now int64) dueStep {
 	case oldest.lastAt < now-l.opts.AgeMillis && (len(s.files) > 1 || s.written == s.end):
 		return removalDue
 	case len(s.files)-kept > 1 && s.end-s.files[kept].end() >= uint64(l.opts.Events):
+		if l.opts.MayKeep != nil && !l.opts.MayKeep() {
+			return removalDue
+		}
 		return keepingDue
 	}
 	return nothingDue

@@ -181,3 +181,29 @@ func BenchmarkExpire(b *testing.B) {
 	b.ReportMetric(float64(l.Stats().Records), "records")
 	b.ReportMetric(float64(longest.Milliseconds()), "ms-longest")
 }
+
+// TestNoKeptFilesWhereEarlierProgramsMayFollow removes the oldest files until there may be kept
+// ones.
+func TestNoKeptFilesWhereEarlierProgramsMayFollow(t *testing.T) {
+	agreed := false
+	options := Options{
+		Dir: t.TempDir(), Events: 1024, Each: 10, MayKeep: func() bool { return agreed },
+	}
+	l := reopen(t, options)
+	quiet := func(entry uint64) id.ID { return project(int(entry % 5)) }
+	other := func(uint64) id.ID { return project(9) }
+	busy(t, l, 1, 500, quiet)
+	busy(t, l, 501, 5000, other)
+	if s := l.snapshot(); s.kept() > 0 || len(everything(t, l)) > 0 || s.first != s.whole {
+		t.Fatalf("%d kept files", s.kept())
+	}
+	agreed = true
+	busy(t, l, 5501, 500, quiet)
+	busy(t, l, 6001, 5000, other)
+	if s := l.snapshot(); s.kept() == 0 || len(everything(t, l)) != 50 {
+		t.Fatalf("%d kept files, %d records", s.kept(), len(everything(t, l)))
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -23,6 +23,9 @@ type Options struct {
 	Each int
 	// AgeMillis is the age above which records need not be kept; 30 days.
 	AgeMillis int64
+	// MayKeep reports whether there may be kept files, which earlier programs do not know. Without
+	// them, the oldest files are removed. Nil is always.
+	MayKeep func() bool
 	// Newest is the number of records kept in memory; 8192.
 	Newest int
 	// Disk is the file system; by default that of the machine.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"go.etcd.io/raft/v3/raftpb"
+
+	"pws/journal"
 )
 
 // The formats of what a group agrees on. Each contains those before it.
@@ -13,8 +15,11 @@ const (
 	FormatFirst = 1
 	// FormatAgreed has commands that raise the format, and descriptors that name it.
 	FormatAgreed = 2
+	// FormatKept has kept files of the feed. They are no part of what the group agrees on, but a
+	// member with them cannot go back to a program that does not know them.
+	FormatKept = journal.FormatKept
 	// FormatNewest is the newest one that this program understands.
-	FormatNewest = FormatAgreed
+	FormatNewest = FormatKept
 )
 
 // ErrNewerFormat: the group has agreed on a format that this program does not understand. A newer

@@ -389,6 +389,13 @@ func (j *Journal) Status() Status {
 // Understands is the newest format that this member understands.
 func (j *Journal) Understands() uint64 { return j.options.Understands }
 
+// AgreedOn implements journal.Journal.
+func (j *Journal) AgreedOn(format uint64) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.mu.status.Format >= format
+}
+
 // Announced notes the newest format that another member understands. Members say it every second
 // or so: it counts for ElectionTicks six times.
 func (j *Journal) Announced(member, format uint64) {
