@@ -100,7 +100,7 @@ type follower struct {
 	wake    chan struct{}
 	stop    chan struct{}
 	stopped sync.WaitGroup
-	// filling is held while records are moved into the feed, and while the log is cut.
+	// filling is held while records are added to the feed, and while the log is cut.
 	filling sync.Mutex
 	// fault is why the feed could not follow lately.
 	fault   atomic.Pointer[error]
@@ -151,6 +151,7 @@ func (f *follower) start(last uint64) {
 	f.queue.pushed, f.queue.missed = last, true
 	f.hub = wake.NewHub(f.engine.audience)
 	f.stopped.Go(f.run)
+	f.stopped.Go(f.expireAlways)
 	f.nudge()
 }
 
@@ -245,14 +246,32 @@ func (f *follower) run() {
 // expire lets go of records that are not to be kept any more.
 func (f *follower) expire() error { return f.log.Expire(f.engine.clock.Now()) }
 
-// fill takes what was left since the last time, and lets go of what is over.
+// expireAlways expires records beside those that follow and read: it may take a second.
+func (f *follower) expireAlways() {
+	tick := time.NewTicker(feedTick)
+	defer tick.Stop()
+	var again time.Time
+	for {
+		select {
+		case <-f.stop:
+			return
+		case <-tick.C:
+		}
+		if time.Now().Before(again) {
+			continue
+		}
+		if err := f.expire(); err != nil {
+			f.engine.log.Error("old events cannot be removed as they should", "error", err)
+			again = time.Now().Add(feedAgainAfter)
+		}
+	}
+}
+
+// fill takes what was left since the last time.
 func (f *follower) fill() error {
 	f.filling.Lock()
 	defer f.filling.Unlock()
 	err := f.follow()
-	if err == nil {
-		err = f.expire()
-	}
 	if err == nil {
 		f.fault.Store(nil)
 		return nil

@@ -175,7 +175,7 @@ func TestFeedKeepsTheConfiguredAmount(t *testing.T) {
 	for nth := range 800 {
 		mustPut(t, e, project, owner, "a", fmt.Sprint(nth))
 	}
-	if err := e.Save(); err != nil {
+	if err := errors.Join(e.Save(), e.feed.expire()); err != nil {
 		t.Fatal(err)
 	}
 	var expired feed.Expired

@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"pws/index"
@@ -96,7 +97,9 @@ func (f *Followed) projects() (list []id.ID, err error) {
 			list = append(list, one.ID)
 		}
 		for _, one := range c.watches().Of(c.Agent) {
-			list = append(list, one.Project)
+			if !slices.Contains(list, one.Project) {
+				list = append(list, one.Project)
+			}
 		}
 		return list, nil
 	}

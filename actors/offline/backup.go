@@ -153,17 +153,36 @@ func (t *takenFiles) all() error {
 }
 
 // feed takes the files of the feed. It has what the log was cut of BEFORE that, and of the log
-// nothing that is not durable; what it lacks a start reads from the log. All but the last file stay
-// as they are. Data of an earlier program has none.
+// nothing that is not durable; what it lacks a start reads from the log. All but the last file
+// never change, but others may take their places. Data of an earlier program has none.
 func (t *takenFiles) feed() error {
 	files, err := t.list(datadir.FeedName, numberBehind("feed-"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	first := len(t.files)
 	for at, f := range files {
 		if err == nil {
 			err = t.open(datadir.FeedName, f.name, at+1 < len(files))
 		}
+	}
+	for _, one := range t.files[first:] {
+		if err == nil {
+			err = one.inPlace()
+		}
+	}
+	return err
+}
+
+// inPlace returns errMoved if another file has taken the place of an open one.
+func (t *takenFile) inPlace() error {
+	taken, err := t.file.Stat()
+	if err != nil {
+		return err
+	}
+	now, err := os.Stat(t.path)
+	if err == nil && !os.SameFile(taken, now) {
+		err = errMoved
 	}
 	return err
 }

@@ -11,18 +11,20 @@
 // # What is kept
 //
 // The newest Options.Events records of all projects are whole: readers of all projects get them
-// without gaps. Of the files before them, only the newest Options.Each records of each project
-// stay, so that one busy project does not remove what happened in the others. Those are in the kept
-// files at the front. A whole file becomes a kept one when enough newer records are stored, and
-// absorbs the kept file before it if both fit into one. Records of kept files that are no longer
-// among the newest of their project are removed when their file is written again. The records of
-// kept files are bounded too: if the newest of all projects are more than half of Options.Events,
-// the projects with the most records keep fewer, down to one, and then the oldest are removed.
-// Files whose records are all too old are removed. The records of a project are always its newest
-// ones.
+// without gaps. Of the records before them, only the newest Options.Each of each project stay, so
+// that one busy project does not remove what happened in the others. Those are in the kept files at
+// the front. Half as many records as are whole may wait behind them. Then all files at the front
+// are written again, the oldest first, as few kept files: what each project has there are its
+// newest records, and never has gaps, also where a crash leaves some of the files as they were. The
+// same is done when the oldest kept records are too old. Kept files that are full and lose nothing
+// stay. The records of kept files are bounded too: if they would be more than half of
+// Options.Events, the projects with the most records keep fewer, down to one, and then the oldest
+// are removed. Files whose records are all too old are removed.
 //
 // A kept file replaces the last of the files whose place it takes under its name, BEFORE the others
-// are removed. A start that finds both uses the kept one.
+// are removed. A start that finds both uses the kept one. When records of a kept file are removed,
+// the numbers of all records before them change, so readers that meet a file that was closed look
+// again.
 //
 // # Files
 //

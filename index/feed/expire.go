@@ -9,26 +9,31 @@ import (
 	"pws/internal/disk"
 )
 
-// Expire removes records that need not be kept at the given time, in Unix milliseconds. Of the
-// oldest files, only the newest records of each project stay. Files that are too old are removed.
+// Expire removes records that need not be kept at the given time, in Unix milliseconds. Of old
+// files, only the newest records of each project stay. Files that are too old are removed. An error
+// that is ErrCorrupt is about records that were damaged, and are removed now.
 func (l *Log) Expire(now int64) error {
 	if l.due(now) == nothingDue {
 		return nil
 	}
 	l.front.Lock()
 	defer l.front.Unlock()
+	var damage error
 	for {
 		var err error
 		switch l.due(now) {
 		case nothingDue:
-			return nil
+			return damage
 		case removalDue:
 			err = l.removeFirst()
 		case keepingDue:
 			err = l.keepNewest(now - l.opts.AgeMillis)
 		}
+		if errors.Is(err, ErrCorrupt) {
+			damage, err = errors.Join(damage, err), nil
+		}
 		if err != nil {
-			return err
+			return errors.Join(damage, err)
 		}
 	}
 }
@@ -40,10 +45,12 @@ const (
 	nothingDue dueStep = iota
 	// removalDue means that the oldest file has no records that are to be kept.
 	removalDue
-	// keepingDue means that the oldest whole file has to leave the newest records of projects.
+	// keepingDue means that the files at the front are to be replaced by kept files.
 	keepingDue
 )
 
+// due returns the next step. Kept files are written again seldom, because each time all of them
+// are: when half as many records as are whole wait for it, or when the oldest are too old.
 func (l *Log) due(now int64) dueStep {
 	// Records are added to the last file.
 	l.mu.RLock()
@@ -52,21 +59,32 @@ func (l *Log) due(now int64) dueStep {
 	if len(s.files) == 0 {
 		return nothingDue
 	}
-	kept, oldest := s.kept(), s.files[0]
+	oldest, oldestAt := s.files[0], now-l.opts.AgeMillis
+	behind := s.behind(l.opts.Events)
 	switch {
 	case oldest.count == 0:
 		if len(s.files) > 1 {
 			return removalDue
 		}
-	case oldest.lastAt < now-l.opts.AgeMillis && (len(s.files) > 1 || s.written == s.end):
+	case oldest.lastAt < oldestAt && (len(s.files) > 1 || s.written == s.end):
 		return removalDue
-	case len(s.files)-kept > 1 && s.end-s.files[kept].end() >= uint64(l.opts.Events):
-		if l.opts.MayKeep != nil && !l.opts.MayKeep() {
+	case l.opts.MayKeep != nil && !l.opts.MayKeep():
+		if behind > 0 {
 			return removalDue
 		}
+	case behind > s.kept() && s.files[behind-1].end()-s.whole >= uint64(l.opts.Events)/2,
+		oldest.kept && oldest.firstAt < oldestAt-l.opts.AgeMillis/parts:
 		return keepingDue
 	}
 	return nothingDue
+}
+
+// behind is the number of files at the front behind which so many newer records are stored.
+func (s *state) behind(events int) (count int) {
+	for count+1 < len(s.files) && s.end-s.files[count].end() >= uint64(events) {
+		count++
+	}
+	return count
 }
 
 // beginChange makes the files durable that nothing is appended to, and removes from the disk what

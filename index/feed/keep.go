@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"errors"
 	"math/bits"
 	"slices"
 	"sort"
@@ -16,77 +17,72 @@ func (s *state) kept() int {
 	return sort.Search(len(s.files), func(at int) bool { return !s.files[at].kept })
 }
 
-// trimmedMax is the number of kept files that are written again AFTER one was added. The records
-// that they lose are more than those that were added when the kept files have Events records.
-const trimmedMax = 2
-
-// keepNewest leaves of the oldest whole file the newest records of each project, and removes from
-// kept files what is no longer among them.
-func (l *Log) keepNewest(oldestAt int64) error {
-	s, chosen, err := l.choose(1, oldestAt)
-	if err != nil {
-		return err
-	}
-	if err := l.keepFile(&s, s.kept(), chosen); err != nil {
-		return err
-	}
-	for range trimmedMax {
-		if s, chosen, err = l.choose(0, oldestAt); err != nil {
-			return err
+// keepNewest replaces the files at the front by kept files, which have the newest records of each
+// project. Damaged records are removed, with all that are older.
+func (l *Log) keepNewest(oldestAt int64) (err error) {
+	for from := uint64(0); ; {
+		s, chosen, failed := l.choose(oldestAt, from)
+		if failed == nil {
+			from, failed = l.keep(&s, chosen)
 		}
-		at, most := 0, 0
-		for nth, f := range s.files[:s.kept()] {
-			if gone := f.count - chosen.in(f); gone > most {
-				at, most = nth, gone
-			}
-		}
-		const worthPart = 8
-		if most < max(1, l.opts.fileRecords()/worthPart) {
-			return nil
-		}
-		if err := l.keepFile(&s, at, chosen); err != nil {
+		err = errors.Join(err, failed)
+		if !errors.Is(failed, ErrCorrupt) {
 			return err
 		}
 	}
-	return nil
 }
 
-// choose returns the state, and what is to be kept of the kept files and of some whole ones behind
-// them.
-func (l *Log) choose(whole int, oldestAt int64) (state, *selection, error) {
+// choose returns the state, and what is to be kept of the front from a number on.
+func (l *Log) choose(oldestAt int64, from uint64) (state, *selection, error) {
 	l.write.Lock()
 	defer l.write.Unlock()
-	err := l.beginChange()
-	s := l.snapshot()
-	if err != nil || s.kept()+whole == 0 {
-		return s, newSelection(s.first, s.first), err
+	if err := l.beginChange(); err != nil {
+		return state{}, nil, err
 	}
-	return s, l.newestEach(&s, s.files[s.kept()+whole-1].end(), oldestAt), nil
+	s := l.snapshot()
+	front := max(s.behind(l.opts.Events), s.kept())
+	return s, l.newestEach(&s, s.files[front-1].end(), max(from, s.youngest(oldestAt))), nil
 }
 
-// newestEach selects the newest records of each project among those before a number, without
-// blocks that are too old. Callers hold l.write, so that the chains do not change.
-func (l *Log) newestEach(s *state, end uint64, oldestAt int64) *selection {
-	first := s.first
-	young := sort.Search(len(s.blocks), func(at int) bool { return s.blocks[at].lastAt >= oldestAt })
-	if young > 0 {
-		last := &s.blocks[young-1]
-		first = last.first + uint64(last.count)
+// youngest returns the number of the first record that is not older than a time. A block that
+// cannot be read is older.
+func (s *state) youngest(millis int64) uint64 {
+	for at := range s.blocks {
+		b := &s.blocks[at]
+		if b.lastAt < millis {
+			continue
+		}
+		if b.firstAt >= millis {
+			return b.first
+		}
+		records, err := b.read()
+		if err != nil {
+			continue
+		}
+		return b.first + uint64(slices.IndexFunc(records, func(one Record) bool {
+			return one.At >= millis
+		}))
 	}
+	return s.end
+}
+
+// newestEach selects the newest records of each project among those from a number on and before
+// another. Callers hold l.write, so that the chains do not change.
+func (l *Log) newestEach(s *state, end, from uint64) *selection {
 	// depths are the numbers of records that have so many newer ones in their project.
 	depths := make([]int, l.opts.Each)
 	eachOf := func(yield func(number uint64, depth int)) {
 		for _, chain := range l.mu.chains {
 			behind := s.search(chain, end)
 			for at := max(0, len(chain)-l.opts.Each); at < behind; at++ {
-				if number := s.number(chain[at]); number >= first {
+				if number := s.number(chain[at]); number >= from {
 					yield(number, len(chain)-1-at)
 				}
 			}
 		}
 	}
 	eachOf(func(_ uint64, depth int) { depths[depth]++ })
-	// Half of the records are room for those that are no longer among the newest.
+	// The other half is room for whole files that wait.
 	room := l.opts.Events / 2
 	deepest, count := 1, depths[0]
 	for deepest < len(depths) && count+depths[deepest] <= room {
@@ -104,56 +100,87 @@ func (l *Log) newestEach(s *state, end uint64, oldestAt int64) *selection {
 	return chosen
 }
 
-// keepFile replaces a file by one of its selected records, together with the file before it if both
-// fit into one.
-func (l *Log) keepFile(s *state, at int, chosen *selection) error {
-	from := at
-	if at > 0 && chosen.in(s.files[at-1])+chosen.in(s.files[at]) <= l.opts.fileRecords() {
-		from--
+// keep writes the kept files of a selection. The oldest come first, also on disk: a project never
+// loses a record that is newer than one that it keeps. A damage error comes with the number after
+// the file.
+func (l *Log) keep(s *state, chosen *selection) (damaged uint64, err error) {
+	var made []replacement
+	for _, old := range l.groups(s, chosen) {
+		one, failed := keptFile(s, old, chosen)
+		if err = failed; errors.Is(err, ErrCorrupt) {
+			damaged = old[len(old)-1].end()
+		}
+		if err == nil {
+			err = l.prepare(&one)
+		}
+		if err != nil {
+			l.discard(made)
+			return damaged, err
+		}
+		made = append(made, one)
 	}
-	old := s.files[from : at+1]
-	next, content, blocks, err := keptFile(s, old, chosen)
-	if err != nil {
-		return err
+	return 0, l.replace(made, chosen)
+}
+
+// groups returns adjacent files each of which are to be one. A kept file that is half full, and has
+// nothing to lose, stays.
+func (l *Log) groups(s *state, chosen *selection) (groups [][]*feedFile) {
+	most, count := l.opts.fileRecords(), 0
+	var group []*feedFile
+	end := func() {
+		if len(group) > 0 {
+			groups = append(groups, group)
+		}
+		group, count = nil, 0
 	}
-	return l.replace(old, next, content, blocks, chosen)
+	for _, f := range s.files {
+		if f.end() > chosen.end {
+			break
+		}
+		stay := chosen.in(f)
+		if f.kept && stay == f.count && stay >= most/2 {
+			end()
+			continue
+		}
+		if count+stay > most {
+			end()
+		}
+		group, count = append(group, f), count+stay
+	}
+	end()
+	return groups
 }
 
 // keptFile encodes the selected records of adjacent files as one file with the number of the last.
-func keptFile(s *state, old []*feedFile, chosen *selection) (
-	next *feedFile, content []byte, blocks []block, err error,
-) {
+func keptFile(s *state, old []*feedFile, chosen *selection) (replacement, error) {
 	first, last := old[0], old[len(old)-1]
-	next = &feedFile{number: last.number, path: last.path, kept: true, from: first.from}
-	count := 0
-	for _, one := range old {
-		count += chosen.in(one)
-	}
-	next.first = last.end() - uint64(count)
-	content = appendFileHead(nil, next.number, &fileHeader{
-		version: fileVersionKept, from: next.from, count: uint32(count),
-		covered: last.covered, last: last.last,
+	next := &feedFile{number: last.number, path: last.path, kept: true, from: first.from}
+	made := replacement{old: old, next: next}
+	made.content = appendFileHead(nil, next.number, &fileHeader{
+		version: fileVersionKept, from: next.from, covered: last.covered, last: last.last,
+		count: uint32(chosen.between(first.first, last.end())),
 	})
-	next.size = int64(len(content))
+	next.size = int64(len(made.content))
 	var encoder blockEncoder
 	var records []Record
 	flush := func() {
 		if len(records) > 0 {
 			encoded, info := encoder.encode(records, 0)
-			blocks = append(blocks, block{next, next.size, next.end(), info})
-			content = append(content, encoded...)
+			made.blocks = append(made.blocks, block{next, next.size, 0, info})
+			made.content = append(made.content, encoded...)
 			next.add(&info)
 			records = records[:0]
 		}
 	}
 	for at := range s.blocks {
 		b := &s.blocks[at]
-		if b.first < first.first || b.first >= last.end() {
+		if b.first < first.first || b.first >= last.end() || !chosen.any(b) {
 			continue
 		}
 		decoded, err := b.read()
 		if err != nil {
-			return nil, nil, nil, err
+			// A disk that cannot read it does not do so later.
+			return made, errors.Join(ErrCorrupt, err)
 		}
 		for nth := range decoded {
 			if !chosen.has(b.first + uint64(nth)) {
@@ -166,46 +193,41 @@ func keptFile(s *state, old []*feedFile, chosen *selection) (
 	}
 	flush()
 	next.covered, next.last = last.covered, last.last
-	return next, content, blocks, nil
+	return made, nil
 }
 
-// renumbered returns the chains that change when files are replaced by their selected records. The
-// numbers of these end where those of the files end. Callers hold l.write, so that the chains do
-// not change.
-func (l *Log) renumbered(first, end uint64, chosen *selection) map[id.ID][]uint32 {
+// renumbered returns the chains without the records before a number that are not selected. The
+// numbers of those that are end there. Callers hold l.write, so that the chains do not change.
+func (l *Log) renumbered(end uint64, chosen *selection) (chains map[id.ID][]uint32, slots int) {
 	m := &l.mu
-	gone := end - first - uint64(chosen.between(first, end))
-	changed := map[id.ID][]uint32{}
-	if gone == 0 {
-		return changed
-	}
+	chains = make(map[id.ID][]uint32, len(m.chains))
 	for project, chain := range m.chains {
 		behind := m.search(chain, end)
-		if behind == 0 {
-			continue
-		}
-		next := make([]uint32, 0, len(chain))
-		for _, low := range chain[:behind] {
-			switch number := m.number(low); {
-			case number < first:
-				next = append(next, uint32(number+gone))
-			case chosen.has(number):
-				next = append(next, uint32(end-uint64(chosen.between(number, end))))
+		if behind > 0 {
+			stay := slices.IndexFunc(chain[:behind], func(low uint32) bool {
+				return chosen.has(m.number(low))
+			})
+			if stay < 0 {
+				stay = behind
 			}
+			next := make([]uint32, 0, len(chain)-stay)
+			for _, low := range chain[stay:behind] {
+				next = append(next, uint32(end-uint64(chosen.between(m.number(low), end))))
+			}
+			chain = append(next, chain[behind:]...)
 		}
-		next = append(next, chain[behind:]...)
-		if cap(next) > 2*len(next) {
-			next = slices.Clone(next)
+		if len(chain) > 0 {
+			chains[project] = chain
+			slots += cap(chain)
 		}
-		changed[project] = next
 	}
-	return changed
+	return chains, slots
 }
 
-// selection is a set of numbers of records.
+// selection is a set of numbers of records from one on and before another.
 type selection struct {
-	first uint64
-	words []uint64
+	first, end uint64
+	words      []uint64
 	// before counts the numbers in front of each word, AFTER sum.
 	before []int
 }
@@ -213,7 +235,7 @@ type selection struct {
 const wordBits = 64
 
 func newSelection(first, end uint64) *selection {
-	return &selection{first: first, words: make([]uint64, (end-first)/wordBits+1)}
+	return &selection{first: first, end: end, words: make([]uint64, (end-first)/wordBits+1)}
 }
 
 func (s *selection) add(number uint64) {
@@ -258,6 +280,11 @@ func (s *selection) below(number uint64) int {
 
 // between counts the numbers from one on and below another.
 func (s *selection) between(first, end uint64) int { return s.below(end) - s.below(first) }
+
+// any reports whether some records of a block are in it.
+func (s *selection) any(b *block) bool {
+	return s.between(b.first, b.first+uint64(b.count)) > 0
+}
 
 // in counts the records of a file.
 func (s *selection) in(f *feedFile) int { return s.between(f.first, f.end()) }

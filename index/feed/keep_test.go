@@ -1,13 +1,17 @@
 package feed
 
 import (
+	"errors"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"pws/internal/disk"
+	"pws/internal/disk/disktest"
 	"pws/internal/id"
 )
 
@@ -101,7 +105,7 @@ func TestKeptFilesAfterCrash(t *testing.T) {
 		}
 		return project(4)
 	}
-	busy(t, l, 1, 5000, of)
+	busy(t, l, 1, 6500, of)
 	s := l.snapshot()
 	if s.kept() != 1 {
 		t.Fatalf("%d kept files", s.kept())
@@ -111,7 +115,7 @@ func TestKeptFilesAfterCrash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	busy(t, l, 5001, 2000, of)
+	busy(t, l, 6501, 2500, of)
 	want := everything(t, l)
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
@@ -205,5 +209,149 @@ func TestNoKeptFilesWhereEarlierProgramsMayFollow(t *testing.T) {
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestProjectsHaveNoGaps has projects that are busy at times, others that have few events, and many
+// with one: what is kept of each has no gaps, also AFTER a crash between two files.
+func TestProjectsHaveNoGaps(t *testing.T) {
+	const events, phase = 4096, 1500
+	d := disktest.New()
+	options := Options{Dir: "/feed", Events: events, Each: 16, Disk: d}
+	l := reopen(t, options)
+	dice := rand.New(rand.NewPCG(1, 2))
+	all := map[id.ID][]Position{}
+	check := func(l *Log) {
+		t.Helper()
+		for of, want := range all {
+			got := chain(t, l, Query{Limit: 100, Project: of})
+			if len(got) > len(want) || !slices.EqualFunc(got, want[len(want)-len(got):],
+				func(a Record, b Position) bool { return a.Position == b }) {
+				t.Fatalf("%d records of a project are not its last", len(got))
+			}
+		}
+	}
+	entry := uint64(1)
+	for range 40 {
+		busiest, share := dice.IntN(300), dice.IntN(100)
+		busy(t, l, entry, phase, func(entry uint64) id.ID {
+			of := project(int(entry) + 1000)
+			switch draw := dice.IntN(100); {
+			case draw < share:
+				of = project(busiest)
+			case draw%2 == 0:
+				of = project(dice.IntN(300))
+			}
+			all[of] = append(all[of], At(entry, 0, 0))
+			return of
+		})
+		entry += phase
+		check(l)
+	}
+	if err := l.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	// Whatever of the next steps a power loss leaves, there is no gap.
+	for step := range 40 {
+		crashed := d.AfterCrash(step % disktest.CrashKinds)
+		crashed.FailAt = crashed.Ops + step
+		again, err := Open(Options{Dir: "/feed", Events: events / 2, Each: 8, Disk: crashed})
+		if err != nil {
+			continue
+		}
+		_ = again.Expire(0)
+		check(again)
+		options.Disk = crashed.AfterCrash(step % disktest.CrashKinds)
+		check(reopen(t, options))
+	}
+}
+
+// TestExpireLeavesOutDamage damages a block of an old file: it is reported once, what is older is
+// removed, and the log goes on.
+func TestExpireLeavesOutDamage(t *testing.T) {
+	options := Options{Dir: t.TempDir(), Events: 2048, Each: 10}
+	l := reopen(t, options)
+	busy(t, l, 1, 1500, func(entry uint64) id.ID { return project(int(entry / 50)) })
+	file := l.snapshot().files[1]
+	content, err := os.ReadFile(file.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content[len(content)-5] ^= 1
+	if err := os.WriteFile(file.path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	damaged := 0
+	for entry := uint64(1501); entry <= 12_000; entry++ {
+		one := recordOf(At(entry, 0, 0), project(int(900+entry%5)), int64(entry))
+		if err := l.Append([]Record{one}, entry); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Expire(0); errors.Is(err, ErrCorrupt) {
+			damaged++
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if damaged != 1 {
+		t.Errorf("%d reports", damaged)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if report, err := Verify(options.Dir); err != nil {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+// TestExpireGoesOnAfterFailures has each operation of a change fail. The next one works, and
+// appends and syncs do meanwhile.
+func TestExpireGoesOnAfterFailures(t *testing.T) {
+	for nth := 0; ; nth++ {
+		failing := &failAt{Disk: disk.OS{}, left: -1}
+		options := Options{Dir: t.TempDir(), Events: 4096, Each: 10, Disk: failing}
+		l := reopen(t, options)
+		for entry := uint64(1); entry <= 7000; entry++ {
+			one := recordOf(At(entry, 0, 0), project(int(entry%5+entry/500*5)), int64(entry))
+			if err := l.Append([]Record{one}, entry); err != nil {
+				t.Fatal(err)
+			}
+		}
+		failing.left = nth
+		err := l.Expire(0)
+		failed := failing.left < 0
+		failing.left = -1
+		if err == nil && failed {
+			t.Fatalf("the failure of operation %d is not noticed", nth)
+		}
+		// What is not certain to be on the disk ends the log.
+		if lasting := l.Sync(); lasting == nil {
+			if err := l.Expire(0); err != nil {
+				t.Fatalf("after the failure of operation %d: %v", nth, err)
+			}
+		} else if !errors.Is(err, errFailAt) || !errors.Is(lasting, errFailAt) {
+			t.Fatalf("after the failure of operation %d: %v, %v", nth, err, lasting)
+		}
+		_ = l.Close()
+		again := reopen(t, options)
+		if err := again.Expire(0); err != nil {
+			t.Fatal(err)
+		}
+		if s := again.snapshot(); s.kept() == 0 || s.end-s.whole < 4096 {
+			t.Fatalf("%d kept files", s.kept())
+		}
+		if names, err := (disk.OS{}).List(options.Dir); err != nil || slices.ContainsFunc(names,
+			func(name string) bool { return strings.HasSuffix(name, newSuffix) }) {
+			t.Fatalf("%q, %v", names, err)
+		}
+		if err := again.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if !failed {
+			if nth < 4 {
+				t.Errorf("%d operations", nth)
+			}
+			return
+		}
 	}
 }

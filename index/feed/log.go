@@ -15,10 +15,10 @@ import (
 type Options struct {
 	Dir string
 	// Events is the minimum number of newest records to keep, unless they are too old; 1,000,000. Up
-	// to a sixteenth more may be stored.
+	// to half more may wait to be removed.
 	Events int
 	// Each is the number of newest records of each project to keep behind those, unless they are too
-	// old; a thousandth of Events. All projects together keep up to Events records there. If their
+	// old; a thousandth of Events. All projects together keep up to half of Events there. If their
 	// newest are more, each project keeps fewer.
 	Each int
 	// AgeMillis is the age above which records need not be kept; 30 days.
@@ -37,7 +37,7 @@ const (
 	// waitingMax is the number of unwritten records above which Append fails.
 	waitingMax = 1 << 16
 	// eventsMax bounds Options.Events.
-	eventsMax = 1 << 30
+	eventsMax = 1 << 28
 	// firstNumber is the number of the oldest record when a log is opened. Chains hold the low 32
 	// bits of numbers, and these wrap around after a thousand records, so that every process
 	// exercises it.
@@ -137,7 +137,10 @@ func Open(o Options) (*Log, error) {
 	l := &Log{opts: o, lock: lock}
 	l.mu.chains = map[id.ID][]uint32{}
 	s := scan{disk: o.Disk, dir: dir, log: l}
-	if err = s.run(); err == nil && len(s.stale) > 0 {
+	if err = removeTemporary(o.Disk, dir); err == nil {
+		err = s.run()
+	}
+	if err == nil && len(s.stale) > 0 {
 		// A crash has left files whose place another one has taken. It must be durable BEFORE they
 		// are removed.
 		if err = o.Disk.SyncDir(dir); err == nil {

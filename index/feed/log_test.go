@@ -57,11 +57,15 @@ type model struct {
 // entries makes the records of the next entries; some entries have none.
 func (m *model) entries(t *rapid.T) []Record {
 	first := len(m.all)
+	busiest, share := rapid.IntRange(0, 5).Draw(t, "busiest"), rapid.Uint64Range(0, 9).Draw(t, "share")
 	for range rapid.IntRange(1, 400).Draw(t, "entries") {
 		m.covered++
 		m.now += int64(m.covered % 5)
 		for nth := range m.covered * 7 % 4 {
 			of := project(int(m.covered*5+nth) % 6)
+			if m.covered*7%10 < share {
+				of = project(busiest)
+			}
 			m.all = append(m.all, recordOf(At(m.covered, int(nth), 0), of, m.now))
 		}
 	}
@@ -230,6 +234,7 @@ func TestRandom(t *testing.T) {
 				if err := l.Expire(m.now); err != nil {
 					t.Fatal(err)
 				}
+				m.checkAge(t, l, options.AgeMillis)
 			case 5:
 				if err := l.Close(); err != nil {
 					t.Fatal(err)
@@ -258,6 +263,14 @@ func TestRandom(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// checkAge checks that records of kept files are removed when they are too old.
+func (m *model) checkAge(t *rapid.T, l *Log, age int64) {
+	s := l.snapshot()
+	if s.kept() > 0 && s.files[0].firstAt < m.now-age-age/parts {
+		t.Fatalf("a record of %d is kept at %d", s.files[0].firstAt, m.now)
+	}
 }
 
 // behindTime returns the records that are not too old.

@@ -1,7 +1,6 @@
 package feed
 
 import (
-	"errors"
 	"os"
 	"slices"
 
@@ -114,7 +113,11 @@ func (l *Log) redactFile(old *feedFile, projects map[id.ID]bool) error {
 	}
 	// A kept file has no records up to its end.
 	next.covered, next.last = old.covered, old.last
-	return l.replace([]*feedFile{old}, next, written, blocks, nil)
+	one := replacement{old: []*feedFile{old}, next: next, content: written, blocks: blocks}
+	if err := l.prepare(&one); err != nil {
+		return err
+	}
+	return l.replace([]replacement{one}, nil)
 }
 
 // redactBlock returns a block without the facts of some projects, with its info; nil if it has none
@@ -145,81 +148,4 @@ func redactBlock(
 	redacted, next := new(blockEncoder).encode(records, info.covered)
 	*info = next
 	return redacted, nil
-}
-
-// replace puts a file in the place of adjacent ones, on disk BEFORE in memory. It has all of their
-// records, or if chosen is not nil those that are selected. Callers hold l.front.
-func (l *Log) replace(
-	old []*feedFile, next *feedFile, content []byte, blocks []block, chosen *selection,
-) error {
-	temporary := next.path + ".new"
-	err := disk.WriteSynced(l.opts.Disk, temporary, content)
-	if err == nil {
-		err = l.opts.Disk.Rename(temporary, next.path)
-	}
-	if err != nil {
-		// What stays is replaced by the next attempt.
-		_ = l.opts.Disk.Remove(temporary)
-		return err
-	}
-	if next.file, err = l.opts.Disk.Open(next.path); err == nil {
-		err = l.opts.Disk.SyncDir(l.opts.Dir)
-	}
-	l.write.Lock()
-	defer l.write.Unlock()
-	if err != nil {
-		// It is open whether the old file or the new one comes back: nothing more is written.
-		l.write.failed = err
-		return err
-	}
-	l.exchange(old, next, blocks, chosen)
-	for _, one := range old[:len(old)-1] {
-		l.write.gone = append(l.write.gone, disk.NumberedName(filePrefix, one.number))
-	}
-	// Readers that still use them look again.
-	for _, one := range old {
-		err = errors.Join(err, one.file.Close())
-	}
-	return errors.Join(err, l.remove())
-}
-
-// exchange replaces adjacent files in memory. Callers hold l.write.
-func (l *Log) exchange(old []*feedFile, next *feedFile, blocks []block, chosen *selection) {
-	first, end := old[0].first, old[len(old)-1].end()
-	var changed map[id.ID][]uint32
-	if chosen != nil {
-		changed = l.renumbered(first, end, chosen)
-	}
-	gone := end - first - uint64(next.count)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	m := &l.mu
-	at := slices.Index(m.files, old[0])
-	m.files = slices.Concat(m.files[:at], []*feedFile{next}, m.files[at+len(old):])
-	var before, behind []block
-	for _, b := range m.blocks {
-		switch {
-		case b.first < first:
-			b.first += gone
-			before = append(before, b)
-		case b.first >= end:
-			behind = append(behind, b)
-		}
-	}
-	m.blocks = slices.Concat(before, blocks, behind)
-	for _, f := range m.files[:at] {
-		f.first += gone
-	}
-	for project, chain := range changed {
-		m.chainSlots += cap(chain) - cap(m.chains[project])
-		if m.chains[project] = chain; len(chain) == 0 {
-			delete(m.chains, project)
-		}
-	}
-	m.first += gone
-	if chosen != nil {
-		m.whole, m.floor = max(m.whole, end), latest(m.floor, next.last)
-		m.recent.cut(end)
-	}
-	m.replaced++
 }
