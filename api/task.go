@@ -183,7 +183,8 @@ var taskOperations = []*Operation{
 		Tool: "task.update", Core: true, Overwrites: true,
 		ToolDoc: "Change a task, for example status and result. DONE needs your live claim or the " +
 			"role MAINTAINER, and ends the claim.",
-		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200}, Params: taskParam,
+		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
+		Params: taskParam,
 		Errors: []fault.Code{
 			fault.Forbidden,
 			fault.TaskNotFound, fault.RoleRequired, fault.ClaimLost, fault.TaskAlreadyClaimed,

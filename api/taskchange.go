@@ -169,15 +169,12 @@ func updateTask(c *Call, body *TaskUpdate) (Reply, error) {
 			return c.requireMatch(taskETag(p, t))
 		}
 	}
-	done, err := c.do(project, &command, nil)
-	if err != nil {
-		return Reply{}, c.holderFault(err)
-	}
-	t, ok := done.Project.Task(task, c.Now)
-	if !ok {
-		return Reply{}, errUnknownResult
-	}
-	made := c.task(done.Project, t)
-	_ = c.fillWritten(&made)
-	return Reply{Data: TaskData{Task: made}, ETag: taskETag(done.Project, t)}, nil
+	reply, err := c.answer(project, &command, func(p *work.Project, _ work.Result) (Reply, error) {
+		t, ok := p.Task(task, c.Now)
+		if !ok {
+			return Reply{}, errUnknownResult
+		}
+		return Reply{Status: 200, Data: TaskData{Task: c.task(p, t)}, ETag: taskETag(p, t)}, nil
+	})
+	return reply, c.holderFault(err)
 }

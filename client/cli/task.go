@@ -225,7 +225,7 @@ func (c *TaskDoneCommand) Run(ctx context.Context, env *Env) error {
 // patch changes the task and prints its status.
 func (c *aTask) patch(ctx context.Context, env *Env, body map[string]any) error {
 	return c.asHolder(ctx, env, body, func(body map[string]any) (*client.Request, error) {
-		return unkeyed(write(http.MethodPatch, apiPath("tasks", c.Task), body))
+		return write(http.MethodPatch, apiPath("tasks", c.Task), body)
 	}, say("%s is %s.", "task.id", "task.status"))
 }
 
@@ -307,7 +307,7 @@ func (c *TaskEditCommand) Run(ctx context.Context, env *Env) error {
 	}
 	if c.Status == "" {
 		// A title does not depend on who holds the task.
-		request, err := unkeyed(write(http.MethodPatch, apiPath("tasks", c.Task), body))
+		request, err := write(http.MethodPatch, apiPath("tasks", c.Task), body)
 		if err != nil {
 			return err
 		}
