@@ -30,6 +30,7 @@ const (
 const (
 	reasonNotLeading     = "NOT_LEADING"
 	reasonOutcomeUnknown = "OUTCOME_UNKNOWN"
+	reasonLogFailed      = "LOG_FAILED"
 )
 
 // foreignBytesMax is how much of an answer that is none of the service an error shows.

@@ -147,12 +147,6 @@ func (c *Client) signed(
 	return answer, err
 }
 
-// credentialError is the error of a request that was not sent because it got no credential.
-type credentialError struct{ error }
-
-// Unwrap returns the error itself.
-func (e *credentialError) Unwrap() error { return e.error }
-
 // withCredential calls send with the credential, and once again with another if the server refuses
 // it.
 func (c *Client) withCredential(ctx context.Context, send func(credential string) error) error {
@@ -161,7 +155,7 @@ func (c *Client) withCredential(ctx context.Context, send func(credential string
 	}
 	credential, err := c.Credentials.Credential(ctx)
 	if err != nil {
-		return &credentialError{err}
+		return &unsentError{err}
 	}
 	err = send(credential)
 	if credential == "" || !IsCode(err, codeSessionInvalid, codeSessionExpired) {
@@ -169,7 +163,7 @@ func (c *Client) withCredential(ctx context.Context, send func(credential string
 	}
 	other, renewErr := c.Credentials.Renew(ctx, credential)
 	if renewErr != nil {
-		return &credentialError{renewErr}
+		return &unsentError{renewErr}
 	}
 	if other == credential {
 		return err
@@ -245,8 +239,11 @@ func (c *Client) send(
 	if err != nil {
 		err = unreachable(ctx, to, err)
 		var lost *UnreachableError
-		if errors.As(err, &lost) {
+		switch {
+		case errors.As(err, &lost):
 			lost.unsent = !connected.Load()
+		case !connected.Load():
+			err = &unsentError{err}
 		}
 		return nil, err
 	}

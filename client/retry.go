@@ -39,6 +39,8 @@ type course struct {
 	// that one of them wants, rounds the rounds before.
 	tried, rounds int
 	asked         time.Duration
+	// unsure is true if an attempt may have taken effect.
+	unsure bool
 }
 
 func (c *Client) course(request *Request) *course {
@@ -70,15 +72,16 @@ func (c *Client) repeated(
 	for {
 		err := send(way.address())
 		if ctx.Err() != nil {
-			return err
+			return way.ended(err)
 		}
 		if way.note(err); err == nil {
 			return nil
 		}
 		wait, again := way.next(err)
 		if !again || wait > 0 && c.wait(ctx, wait) != nil {
-			return err
+			return way.ended(err)
 		}
+		way.unsure = way.unsure || !Undone(err)
 	}
 }
 
@@ -132,9 +135,9 @@ func (w *course) fate(err error) fate {
 func (w *course) note(err error) {
 	var lost *UnreachableError
 	var failure *Failure
-	var unsigned *credentialError
+	var unsent *unsentError
 	switch {
-	case errors.As(err, &unsigned):
+	case errors.As(err, &unsent):
 	case errors.As(err, &lost), errors.As(err, &failure) && failure.ofServer():
 		w.client.addresses.left(w.at)
 	default:
@@ -178,8 +181,8 @@ func (w *course) move(err error) time.Duration {
 	several := len(w.client.addresses.all)
 	w.at = (w.at + 1) % several
 	w.asked = max(w.asked, askedPause(err))
-	var unsigned *credentialError
-	if w.tried++; w.tried < several && !errors.As(err, &unsigned) {
+	var unsent *unsentError
+	if w.tried++; w.tried < several && !errors.As(err, &unsent) {
 		return 0
 	}
 	wait := firstPause << min(w.rounds, attemptsMax)
