@@ -3,15 +3,17 @@
 //
 // There are no local commits and no branches; git has those. The directory has, in .pws/local,
 // the file base.json: the changeset that the directory was last made equal to, and the hash of
-// each of its files. What differs from it was changed here. Nothing else is remembered: a pull
-// that finds a file equal on both sides takes it as it is, so a push whose answer was lost needs
-// no repair.
+// each of its files. What differs from it was changed here. A pull that finds a file equal on
+// both sides takes it as it is, so a push whose answer was lost needs no repair.
 //
 // The writes of a pull are prepared in .pws/local/staged and listed in journal.json BEFORE the
 // first of them; each one is a rename. A pull that was killed is completed by the next command.
-// A push writes its request to push.json BEFORE sending it, and the next command sends the same
-// request again, with the same key. A contribution is written in a workspace that contribute.json
-// names, so that the next one is another revision of it. These files have a code of this user
+// A push writes its request to push.json BEFORE sending it. If its outcome is unknown, the next
+// command of the same agent sends the same request again, with the same key. It does not if files
+// have changed since: then lost.json keeps the hashes of what may have been published, until there
+// is another base, so that a pull does not take that for a change of others. A contribution is
+// written in a workspace that contribute.json names, so that the next one is another revision of
+// it. The files journal.json, push.json and contribute.json have a code of this user
 // (Options.Secret): those that came with a repository of others have no effect.
 //
 // All paths are opened below an os.Root. Symbolic links are neither followed nor replaced. Files

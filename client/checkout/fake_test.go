@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"pws/client"
 )
@@ -33,6 +34,9 @@ type fake struct {
 		removed   map[string]bool
 		published int
 		cut       bool
+		// asked counts the requests to publish, refuse refuses all of them unless it is nil.
+		asked  int
+		refuse error
 	}
 }
 
@@ -69,7 +73,7 @@ func (f *fake) answer(
 	case errors.As(err, &failure):
 		w.WriteHeader(failure.Status)
 		envelope = map[string]any{"ok": false, "error": map[string]any{
-			"code": failure.Code, "message": "No.", "details": map[string]any{}, "retryable": false,
+			"code": failure.Code, "message": "No.", "details": failure.Details, "retryable": false,
 		}}
 	case err != nil:
 		panic(http.ErrAbortHandler)
@@ -79,7 +83,12 @@ func (f *fake) answer(
 	}
 }
 
-func refusal(status int, code string) error { return &client.Failure{Status: status, Code: code} }
+func refusal(status int, code string) error { return refusalFor(status, code, "") }
+
+func refusalFor(status int, code, reason string) error {
+	details := jsontext.Value(`{"reason":"` + reason + `"}`)
+	return &client.Failure{Status: status, Code: code, Details: details}
+}
 
 func (f *fake) id(nth int) string { return fmt.Sprintf("chg_%d", nth) }
 
@@ -145,6 +154,10 @@ func (f *fake) readBatch(r *http.Request) (any, error) {
 
 // publish is strict: what the real server refuses, it refuses.
 func (f *fake) publish(r *http.Request) (any, error) {
+	f.mu.asked++
+	if f.mu.refuse != nil {
+		return nil, f.mu.refuse
+	}
 	key := r.Header.Get("Idempotency-Key")
 	nth, known := f.mu.keys[key]
 	if !known {
@@ -215,6 +228,21 @@ func (f *fake) cut(on bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mu.cut = on
+}
+
+// refuse has all publications refused with an error, none if it is nil. One that is no failure
+// drops the connection.
+func (f *fake) refuse(with error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.refuse = with
+}
+
+// asked is how many requests to publish have come.
+func (f *fake) asked() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.mu.asked
 }
 
 // published is how many changesets were published.

@@ -67,6 +67,10 @@ func (t *Tree) complete() error {
 	if err := t.remove(stagedName); err != nil {
 		return err
 	}
+	// A push on the base before would be refused now, or this pull has brought what it published.
+	if err := t.remove(pushFile); err != nil {
+		return err
+	}
 	return t.remove(journalFile)
 }
 

@@ -57,13 +57,20 @@ type plan struct {
 	fetch []remoteFile
 	// both are those of them that were changed here too.
 	both map[string]bool
+	// lost are the hashes of contents that lost pushes may have published.
+	lost map[string][]string
 }
 
 // Pull merges what the server has into the directory. It is called inside of Locked.
 //
-// Nothing is written if a file stands in the way of another. Errors: *BlockedError, those of the
-// client and the file system.
+// Nothing is written if a file stands in the way of another. An earlier push whose outcome is still
+// unknown is no error, because a pull does without: it is left to the next one.
+//
+// Errors: *BlockedError, those of the client and the file system.
 func (t *Tree) Pull(ctx context.Context) (Pulled, error) {
+	if t.unfinished != nil {
+		t.notice("A push that was interrupted is not completed: " + t.unfinished.Error() + ".")
+	}
 	head, _, err := t.remote.head(ctx)
 	if err != nil {
 		return Pulled{}, err
@@ -83,6 +90,9 @@ func (t *Tree) Pull(ctx context.Context) (Pulled, error) {
 		return Pulled{}, err
 	}
 	if p.local, _, err = t.scan(p.remote); err != nil {
+		return Pulled{}, err
+	}
+	if p.lost, err = t.lostFiles(); err != nil {
 		return Pulled{}, err
 	}
 	p.decide()
@@ -140,6 +150,9 @@ func (p *plan) decide() {
 // decideOne decides what becomes of one file.
 func (p *plan) decideOne(name string, there remoteFile, here file) {
 	before, known := p.tree.base.Files[name]
+	if slices.Contains(p.lost[name], there.Hash) {
+		before, known = Entry{Hash: there.Hash}, there.Hash != ""
+	}
 	unchanged := known && (here.hash == before.Hash || before.Absent != "" && !here.exists()) ||
 		!known && !here.exists()
 	switch {

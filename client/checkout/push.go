@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 
 	"github.com/go-json-experiment/json"
@@ -61,20 +60,12 @@ type part struct {
 	bytes      int
 }
 
-// sentPush is a push of one changeset whose answer was not handled yet.
-type sentPush struct {
-	Key  string         `json:"key"`
-	Body jsontext.Value `json:"body"`
-	// Next is the base after it; the answer gives its changeset.
-	Next base `json:"next"`
-}
-
 // Push publishes what was changed in the directory, as one changeset on its base. It is called
 // inside of Locked.
 //
 // Errors: *BlockedError before anything is sent, for files that cannot be kept or have conflict
-// markers; *TooManyError; PROJECT_MOVED if the server has more than the base; those of the
-// client.
+// markers; *TooManyError; PROJECT_MOVED if the server has more than the base; *KeptError if it is
+// unknown what became of this push or of one before it; those of the client.
 func (t *Tree) Push(ctx context.Context, o PushOptions) (done Pushed, err error) {
 	changes, leftOut, err := t.pushable(o)
 	done = Pushed{
@@ -111,6 +102,9 @@ func (t *Tree) Push(ctx context.Context, o PushOptions) (done Pushed, err error)
 // pushable returns the changes, after all checks that need no server.
 func (t *Tree) pushable(o PushOptions) (changes []Change, leftOut []LeftOut, err error) {
 	leftOut = []LeftOut{}
+	if t.unfinished != nil {
+		return nil, leftOut, t.unfinished
+	}
 	if t.base.Changeset == "" {
 		return nil, leftOut, errors.New("the directory has no base yet: pull first")
 	}
@@ -190,54 +184,17 @@ func (t *Tree) pushPart(ctx context.Context, one part, message string) (string, 
 	for _, change := range one.changes {
 		next.Conflicts = without(next.Conflicts, change.Path)
 	}
-	sent := sentPush{Key: client.NewIdempotencyKey(), Body: body, Next: next}
+	agent, err := t.agent(ctx)
+	if err != nil {
+		return "", err
+	}
+	sent := sentPush{Key: client.NewIdempotencyKey(), Agent: agent, Body: body, Next: next}
 	if err := t.writeOrder(pushFile, sent); err != nil {
 		return "", err
 	}
-	return t.send(ctx, sent)
-}
-
-// send sends a push, and makes it the base. If the server refuses it, it is forgotten.
-func (t *Tree) send(ctx context.Context, sent sentPush) (string, error) {
-	if err := t.before("send"); err != nil {
-		return "", err
+	changeset, err := t.send(ctx, sent, client.Undone)
+	if client.Undone(err) {
+		err = errors.Join(err, t.remove(pushFile))
 	}
-	changeset, err := t.remote.publish(ctx, sent.Key, sent.Body)
-	if err != nil {
-		if refused(err) {
-			err = errors.Join(err, t.remove(pushFile))
-		}
-		return "", err
-	}
-	sent.Next.Changeset = changeset
-	if err := t.saveBase(sent.Next); err != nil {
-		return "", err
-	}
-	return changeset, t.remove(pushFile)
-}
-
-// completePush sends the push again that a killed process has left. One that the server refuses
-// had no effect: what it would have published is pushed anew.
-func (t *Tree) completePush(ctx context.Context) error {
-	var sent sentPush
-	exists, err := t.readOrder(pushFile, &sent)
-	if err != nil || !exists {
-		return err
-	}
-	changeset, err := t.send(ctx, sent)
-	switch {
-	case err == nil:
-		t.completed = append(t.completed, changeset)
-	case refused(err):
-		return nil
-	}
-	return err
-}
-
-// refused reports that the server has answered, and has done nothing.
-func refused(err error) bool {
-	var failure *client.Failure
-	return errors.As(err, &failure) && failure.Status >= http.StatusBadRequest &&
-		failure.Status < http.StatusInternalServerError &&
-		failure.Status != http.StatusTooManyRequests && failure.Code != "IDEMPOTENCY_IN_PROGRESS"
+	return changeset, err
 }

@@ -21,6 +21,7 @@ const (
 	baseFile       = localFolder + "/base.json"
 	journalFile    = localFolder + "/journal.json"
 	pushFile       = localFolder + "/push.json"
+	lostFile       = localFolder + "/lost.json"
 	contributeFile = localFolder + "/contribute.json"
 	lockFile       = localFolder + "/lock"
 	stagedName     = localFolder + "/staged"
@@ -60,6 +61,11 @@ type Options struct {
 	// Secret returns what is the same for all programs of a user, and nobody else knows. It is
 	// called where there are orders, or will be; nil is no secret.
 	Secret func() ([]byte, error)
+	// Agent returns the ID of the agent of the client's requests, empty for none. It is called where
+	// a push or a contribution is begun or continued; nil is none.
+	Agent func(context.Context) (string, error)
+	// Notice is called with what the user should know beside the result, a sentence; nil for nobody.
+	Notice func(text string)
 	// Progress is called while contents are transferred, with the bytes that are done and all of
 	// them; nil for nobody.
 	Progress func(done, total int64)
@@ -72,12 +78,16 @@ type Tree struct {
 	secret   func() ([]byte, error)
 	root     *os.Root
 	remote   Remote
+	agent    func(context.Context) (string, error)
+	notice   func(text string)
 	progress func(done, total int64)
 	base     base
 	// names are the entries of folders that were listed.
 	names map[string][]string
 	// completed are the changesets of pushes that were killed.
 	completed []string
+	// unfinished is why the outcome of an earlier push is still unknown, nil if there is none.
+	unfinished error
 	// folding is true if names that differ in case only are one file here.
 	folding bool
 	// before is called before each effect on the disk or the server; tests end there.
@@ -97,7 +107,14 @@ func Open(o Options) (*Tree, error) {
 	}
 	t := &Tree{
 		dir: o.Dir, prefix: prefix, root: root, remote: o.Remote, progress: o.Progress,
-		secret: o.Secret, before: func(string) error { return nil },
+		secret: o.Secret, agent: o.Agent, notice: o.Notice,
+		before: func(string) error { return nil },
+	}
+	if t.agent == nil {
+		t.agent = func(context.Context) (string, error) { return "", nil }
+	}
+	if t.notice == nil {
+		t.notice = func(string) {}
 	}
 	if t.progress == nil {
 		t.progress = func(int64, int64) {}
@@ -176,7 +193,8 @@ func (t *Tree) readBase() error {
 func (t *Tree) Close() error { return t.root.Close() }
 
 // Locked calls run while this process alone changes the working copy, after it has completed
-// what another one has left. Errors: those of run; an error if another process has the lock.
+// what another one has left, without a push that the server does not complete now. Errors: those of
+// run; an error if another process has the lock.
 func (t *Tree) Locked(ctx context.Context, run func() error) error {
 	if err := t.mustBeFile(lockFile); err != nil {
 		return err

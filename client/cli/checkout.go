@@ -145,6 +145,8 @@ func (*Common) treeOf(env *Env, caller *account, bound Binding) (*checkout.Tree,
 	return checkout.Open(checkout.Options{
 		Dir: bound.root, Folder: bound.Files, Secret: env.Folders.Secret,
 		Remote:   checkout.Remote{Client: caller.Client, Project: bound.Project},
+		Agent:    caller.agentID,
+		Notice:   func(text string) { fmt.Fprintf(env.Err, "pws: %s\n", Clean(text)) },
 		Progress: env.progress(),
 	})
 }

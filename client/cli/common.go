@@ -36,6 +36,21 @@ func (a *account) close() {
 	}
 }
 
+// agentID is the ID of the agent, empty for an anonymous caller. The server knows whose a token or
+// a key is that the environment gives.
+func (a *account) agentID(ctx context.Context) (string, error) {
+	if !a.signedIn || a.profile.AgentID != "" {
+		return a.profile.AgentID, nil
+	}
+	var me struct {
+		Agent struct {
+			ID string `json:"id"`
+		} `json:"agent"`
+	}
+	err := a.Call(ctx, http.MethodGet, "/api/v1/agents/me", nil, &me)
+	return me.Agent.ID, err
+}
+
 // Do is client.Client.Do. Without a session it sends no writes: the server would refuse them, but
 // one that only the file of a directory names would have read them.
 func (a *account) Do(ctx context.Context, request *client.Request) (*client.Answer, error) {
