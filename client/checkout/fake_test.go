@@ -29,6 +29,8 @@ type fake struct {
 		sync.Mutex
 		// trees are the files after each changeset; the last is the head.
 		trees []map[string]string
+		// first is the number of the first changeset that is known.
+		first int
 		// keys are the changesets of Idempotency-Keys.
 		keys      map[string]int
 		removed   map[string]bool
@@ -92,13 +94,16 @@ func refusalFor(status int, code, reason string) error {
 
 func (f *fake) id(nth int) string { return fmt.Sprintf("chg_%d", nth) }
 
-func (f *fake) at(id string) map[string]string {
+func (f *fake) at(id string) (map[string]string, error) {
 	var nth int
 	if _, err := fmt.Sscanf(id, "chg_%d", &nth); err != nil || nth >= len(f.mu.trees) {
 		f.t.Errorf("no changeset %s", id)
-		return nil
+		return nil, err
 	}
-	return f.mu.trees[nth]
+	if nth < f.mu.first {
+		return nil, refusal(http.StatusNotFound, changesetUnknown)
+	}
+	return f.mu.trees[nth], nil
 }
 
 func (f *fake) readProject(*http.Request) (any, error) {
@@ -109,7 +114,10 @@ func (f *fake) readProject(*http.Request) (any, error) {
 
 // readTree has pages of two files.
 func (f *fake) readTree(r *http.Request) (any, error) {
-	files := f.at(r.PathValue("c"))
+	files, err := f.at(r.PathValue("c"))
+	if err != nil {
+		return nil, err
+	}
 	names := slices.Sorted(maps.Keys(files))
 	page := []any{}
 	for _, name := range names {
@@ -135,9 +143,13 @@ func (f *fake) readBatch(r *http.Request) (any, error) {
 	if err := json.UnmarshalRead(r.Body, &body); err != nil {
 		return nil, err
 	}
+	all, err := f.at(body.Changeset)
+	if err != nil {
+		return nil, err
+	}
 	files, left := []any{}, []string{}
 	for _, name := range body.Paths {
-		content, exists := f.at(body.Changeset)[name]
+		content, exists := all[name]
 		switch {
 		case !exists:
 			f.t.Errorf("%s was asked for, which is not there", name)
@@ -172,10 +184,14 @@ func (f *fake) publish(r *http.Request) (any, error) {
 		if err := json.Unmarshal(text, &body); err != nil {
 			return nil, err
 		}
+		before, err := f.at(body.Base)
+		if err != nil {
+			return nil, err
+		}
 		if body.Base != f.id(len(f.mu.trees)-1) {
 			return nil, refusal(http.StatusConflict, "PROJECT_MOVED")
 		}
-		next := maps.Clone(f.at(body.Base))
+		next := maps.Clone(before)
 		for _, one := range body.Operations {
 			if err := one.run(next); err != nil {
 				f.t.Error(err)
@@ -264,6 +280,15 @@ func (f *fake) set(files map[string]string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mu.trees = append(f.mu.trees, files)
+}
+
+// restore makes the server one that knows a single changeset, and no request of before.
+func (f *fake) restore(files map[string]string) {
+	f.set(files)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.first = len(f.mu.trees) - 1
+	clear(f.mu.keys)
 }
 
 func (f *fake) head() map[string]string {

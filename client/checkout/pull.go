@@ -57,6 +57,8 @@ type plan struct {
 	fetch []remoteFile
 	// both are those of them that were changed here too.
 	both map[string]bool
+	// base are the files of the base, none if the server does not know its changeset.
+	base map[string]Entry
 	// lost are the hashes of contents that lost pushes may have published.
 	lost map[string][]string
 }
@@ -64,7 +66,8 @@ type plan struct {
 // Pull merges what the server has into the directory. It is called inside of Locked.
 //
 // Nothing is written if a file stands in the way of another. An earlier push whose outcome is still
-// unknown is no error, because a pull does without: it is left to the next one.
+// unknown is no error, because a pull does without: it is left to the next one. Where the server
+// does not know the base, both sides are compared without it, and nothing is deleted.
 //
 // Errors: *BlockedError, those of the client and the file system.
 func (t *Tree) Pull(ctx context.Context) (Pulled, error) {
@@ -92,7 +95,7 @@ func (t *Tree) Pull(ctx context.Context) (Pulled, error) {
 	if p.local, _, err = t.scan(p.remote); err != nil {
 		return Pulled{}, err
 	}
-	if p.lost, err = t.lostFiles(); err != nil {
+	if err := p.findBase(ctx); err != nil {
 		return Pulled{}, err
 	}
 	p.decide()
@@ -118,6 +121,29 @@ func without(all []string, one string) []string {
 	return slices.DeleteFunc(all, func(other string) bool { return other == one })
 }
 
+// findBase finds what both sides are compared with. A server that was restored from a backup may
+// not know the base: then what it lacks was not deleted there, and what differs has no text in
+// common.
+func (p *plan) findBase(ctx context.Context) (err error) {
+	t := p.tree
+	if t.base.Changeset == "" {
+		return nil
+	}
+	known, err := t.remote.knows(ctx, t.base.Changeset)
+	if err != nil {
+		return err
+	}
+	if !known {
+		t.notice("The server does not have changeset " + t.base.Changeset + ", on which this directory " +
+			"is; it may have been restored from a backup. Files that are only here stay, and what " +
+			"differs is a conflict.")
+		return nil
+	}
+	p.base = t.base.Files
+	p.lost, err = t.lostFiles()
+	return err
+}
+
 // decide compares both sides with the base, and makes the next base.
 func (p *plan) decide() {
 	t := p.tree
@@ -126,7 +152,7 @@ func (p *plan) decide() {
 		Files: make(map[string]Entry, len(p.remote)),
 	}
 	names := slices.Collect(maps.Keys(p.remote))
-	for name := range t.base.Files {
+	for name := range p.base {
 		if _, exists := p.remote[name]; !exists {
 			names = append(names, name)
 		}
@@ -149,7 +175,7 @@ func (p *plan) decide() {
 
 // decideOne decides what becomes of one file.
 func (p *plan) decideOne(name string, there remoteFile, here file) {
-	before, known := p.tree.base.Files[name]
+	before, known := p.base[name]
 	if slices.Contains(p.lost[name], there.Hash) {
 		before, known = Entry{Hash: there.Hash}, there.Hash != ""
 	}
@@ -247,7 +273,7 @@ func (p *plan) stageOne(ctx context.Context, name string, content []byte) error 
 // merged merges what was changed here and on the server since the base.
 func (p *plan) merged(ctx context.Context, name string, here, there []byte) ([]byte, error) {
 	var before []byte
-	if entry, known := p.tree.base.Files[name]; known && entry.Absent == "" {
+	if entry, known := p.base[name]; known && entry.Absent == "" {
 		var err error
 		before, err = p.tree.remote.content(ctx, p.tree.base.Changeset, name, entry.Hash)
 		if err != nil {

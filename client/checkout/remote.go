@@ -27,6 +27,8 @@ const (
 	operationsMax  = 100
 	requestMax     = 16 << 20
 	contentRemoved = "CONTENT_REMOVED"
+
+	changesetUnknown = "CHANGESET_NOT_FOUND"
 )
 
 // remoteFile is a file of the project.
@@ -53,6 +55,16 @@ func (r Remote) head(ctx context.Context) (head, role string, err error) {
 		role = data.Project.Viewer.Role
 	}
 	return data.Project.Head, role, err
+}
+
+// knows reports whether the project has a changeset. The listing of one file is its cheapest read.
+func (r Remote) knows(ctx context.Context, changeset string) (bool, error) {
+	at := r.path("/changesets/" + changeset + "/tree?limit=1")
+	err := r.Client.Call(ctx, http.MethodGet, at, nil, nil)
+	if client.IsCode(err, changesetUnknown) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // tree returns the files of a changeset whose paths begin with a prefix.

@@ -365,7 +365,7 @@ func treeError(err error) error {
 		return &advisedError{conflictError{err}, blocked.Try}
 	case errors.As(err, &many):
 		return &advisedError{err, "pws push --split: several changesets, not one step"}
-	case client.IsCode(err, "PROJECT_MOVED"):
+	case client.IsCode(err, "PROJECT_MOVED", "CHANGESET_NOT_FOUND"):
 		return &advisedError{err, "pws pull, then pws push"}
 	case client.IsCode(err, "PROJECT_IS_COMMUNITY"):
 		return &advisedError{
