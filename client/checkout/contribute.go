@@ -12,17 +12,27 @@ import (
 	"pws/client"
 )
 
-// contributing is the workspace from which the directory contributes: a later contribution is
-// another revision of the same one, until it is decided.
+// contributions are what the directory contributes, by the ID of the agent: nobody may write into
+// the workspace of another.
+type contributions struct {
+	Agents map[string]contributing `json:"agents"`
+	// The members of one without an agent are those of programs that did not note it. The server
+	// knows whose it is.
+	contributing
+}
+
+// contributing is the workspace from which an agent contributes: a later contribution is another
+// revision of the same one, until it is decided.
 type contributing struct {
 	// Key is the Idempotency-Key with which the workspace was opened.
-	Key       string `json:"key"`
-	Workspace string `json:"workspace_id"`
+	Key       string `json:"key,omitzero"`
+	Workspace string `json:"workspace_id,omitzero"`
 }
 
 // workspace is what the server says of one.
 type workspace struct {
 	ID           string            `json:"id"`
+	Agent        string            `json:"agent_id"`
 	Status       string            `json:"status"`
 	Base         string            `json:"base_changeset_id"`
 	Contribution string            `json:"contribution_id"`
@@ -103,17 +113,41 @@ func (t *Tree) readWorkspace(ctx context.Context, id string) (*workspace, error)
 	return &read.Workspace, err
 }
 
-// openWorkspace returns the workspace of the directory on its base, or opens one.
+// noteWorkspace notes the workspace of an agent, or that it has none.
+func (t *Tree) noteWorkspace(agent string, own *contributing) error {
+	var all contributions
+	if _, err := t.readOrder(contributeFile, &all); err != nil {
+		return err
+	}
+	if all.Agents == nil {
+		all.Agents = map[string]contributing{}
+	}
+	delete(all.Agents, agent)
+	if own != nil {
+		all.Agents[agent] = *own
+	}
+	return t.writeOrder(contributeFile, all)
+}
+
+// openWorkspace returns the workspace of the agent on the base of the directory, or opens one.
 func (t *Tree) openWorkspace(ctx context.Context) (*workspace, error) {
-	var own contributing
-	exists, err := t.readOrder(contributeFile, &own)
+	agent, err := t.agent(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if exists && own.Workspace != "" {
+	var all contributions
+	if _, err := t.readOrder(contributeFile, &all); err != nil {
+		return nil, err
+	}
+	own, exists := all.Agents[agent]
+	if !exists {
+		own = all.contributing
+	}
+	if own.Workspace != "" {
 		w, err := t.readWorkspace(ctx, own.Workspace)
 		switch {
-		case client.IsCode(err, "WORKSPACE_NOT_FOUND") || err == nil && w.ended():
+		case client.IsCode(err, "WORKSPACE_NOT_FOUND"),
+			err == nil && (w.ended() || w.Agent != agent):
 			exists = false
 		case err != nil:
 			return nil, err
@@ -123,19 +157,26 @@ func (t *Tree) openWorkspace(ctx context.Context) (*workspace, error) {
 	}
 	if !exists {
 		own = contributing{Key: client.NewIdempotencyKey()}
-		if err := t.writeOrder(contributeFile, own); err != nil {
+		if err := t.noteWorkspace(agent, &own); err != nil {
 			return nil, err
 		}
 	}
+	return t.newWorkspace(ctx, agent, own)
+}
+
+// newWorkspace opens a workspace on the base of the directory.
+func (t *Tree) newWorkspace(
+	ctx context.Context, agent string, own contributing,
+) (*workspace, error) {
 	var opened workspaceData
-	err = t.remote.Client.DoInto(ctx, &client.Request{
+	err := t.remote.Client.DoInto(ctx, &client.Request{
 		Method: http.MethodPost, Path: t.remote.path("/workspaces"), Key: own.Key,
 	}, &opened)
 	if err != nil {
 		return nil, err
 	}
 	own.Workspace = opened.Workspace.ID
-	if err := t.writeOrder(contributeFile, own); err != nil {
+	if err := t.noteWorkspace(agent, &own); err != nil {
 		return nil, err
 	}
 	// The answer may be that of an earlier request.
@@ -179,7 +220,7 @@ func (t *Tree) abandon(ctx context.Context, w *workspace) error {
 	ctx, cancel := context.WithTimeout(ctx, abandonTime)
 	defer cancel()
 	err := t.remote.Client.Call(ctx, http.MethodDelete, workspacePath(w.ID), nil, nil)
-	return errors.Join(err, t.remove(contributeFile))
+	return errors.Join(err, t.noteWorkspace(w.Agent, nil))
 }
 
 // undoMax is how often what a workspace has beside the changes is undone.

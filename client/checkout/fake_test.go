@@ -32,10 +32,13 @@ type fake struct {
 		// first is the number of the first changeset that is known.
 		first int
 		// keys are the changesets of Idempotency-Keys.
-		keys      map[string]int
-		removed   map[string]bool
-		published int
-		cut       bool
+		keys map[string]int
+		// workspaces are their agents, agent is the one of all requests.
+		workspaces []string
+		agent      string
+		removed    map[string]bool
+		published  int
+		cut        bool
 		// asked counts the requests to publish, refuse refuses all of them unless it is nil.
 		asked  int
 		refuse error
@@ -55,6 +58,8 @@ func newFake(t *testing.T, files map[string]string) *fake {
 		"GET " + at + "/changesets/{c}/tree": f.readTree,
 		"POST " + at + "/files/read-batch":   f.readBatch,
 		"POST " + at + "/changesets":         f.publish,
+		"POST " + at + "/workspaces":         f.openWorkspace,
+		"GET /api/v1/workspaces/{w}":         f.readWorkspace,
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { f.answer(w, r, handle) })
 	}
@@ -110,6 +115,27 @@ func (f *fake) readProject(*http.Request) (any, error) {
 	return map[string]any{"project": map[string]any{
 		"head_changeset_id": f.id(len(f.mu.trees) - 1), "viewer": map[string]any{"role": "OWNER"},
 	}}, nil
+}
+
+// openWorkspace opens one of the agent that the test has set.
+func (f *fake) openWorkspace(*http.Request) (any, error) {
+	f.mu.workspaces = append(f.mu.workspaces, f.mu.agent)
+	return f.workspace(len(f.mu.workspaces) - 1), nil
+}
+
+func (f *fake) readWorkspace(r *http.Request) (any, error) {
+	var nth int
+	if _, err := fmt.Sscanf(r.PathValue("w"), "wsp_%d", &nth); err != nil {
+		return nil, err
+	}
+	return f.workspace(nth), nil
+}
+
+func (f *fake) workspace(nth int) any {
+	return map[string]any{"workspace": map[string]any{
+		"id": fmt.Sprintf("wsp_%d", nth), "agent_id": f.mu.workspaces[nth], "status": "OPEN",
+		"base_changeset_id": f.id(len(f.mu.trees) - 1),
+	}}
 }
 
 // readTree has pages of two files.
