@@ -59,8 +59,9 @@ type plan struct {
 	both map[string]bool
 	// base are the files of the base, none if the server does not know its changeset.
 	base map[string]Entry
-	// lost are the hashes of contents that lost pushes may have published.
-	lost map[string][]string
+	// ours are hashes of contents that the files here were made of, beside those of the base: what
+	// lost pushes may have published.
+	ours map[string][]string
 }
 
 // Pull merges what the server has into the directory. It is called inside of Locked.
@@ -122,8 +123,8 @@ func without(all []string, one string) []string {
 }
 
 // findBase finds what both sides are compared with. A server that was restored from a backup may
-// not know the base: then what it lacks was not deleted there, and what differs has no text in
-// common.
+// not know the base: then what it lacks was not deleted there, and another content may be an older
+// one. What is here was made of the contents of the base all the same.
 func (p *plan) findBase(ctx context.Context) (err error) {
 	t := p.tree
 	if t.base.Changeset == "" {
@@ -133,15 +134,21 @@ func (p *plan) findBase(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if !known {
-		t.notice("The server does not have changeset " + t.base.Changeset + ", on which this directory " +
-			"is; it may have been restored from a backup. Files that are only here stay, and what " +
-			"differs is a conflict.")
-		return nil
+	if known {
+		p.base = t.base.Files
+		p.ours, err = t.lostFiles()
+		return err
 	}
-	p.base = t.base.Files
-	p.lost, err = t.lostFiles()
-	return err
+	t.notice("The server does not have changeset " + t.base.Changeset + ", on which this directory " +
+		"is; it may have been restored from a backup. Nothing here is deleted or replaced; what the " +
+		"server has in another version is a conflict.")
+	p.ours = make(map[string][]string, len(t.base.Files))
+	for name, entry := range t.base.Files {
+		if entry.Absent == "" {
+			p.ours[name] = []string{entry.Hash}
+		}
+	}
+	return nil
 }
 
 // decide compares both sides with the base, and makes the next base.
@@ -176,7 +183,7 @@ func (p *plan) decide() {
 // decideOne decides what becomes of one file.
 func (p *plan) decideOne(name string, there remoteFile, here file) {
 	before, known := p.base[name]
-	if slices.Contains(p.lost[name], there.Hash) {
+	if slices.Contains(p.ours[name], there.Hash) {
 		before, known = Entry{Hash: there.Hash}, there.Hash != ""
 	}
 	unchanged := known && (here.hash == before.Hash || before.Absent != "" && !here.exists()) ||

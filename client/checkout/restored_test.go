@@ -13,13 +13,19 @@ import (
 // go on together.
 func TestRestoredServer(t *testing.T) {
 	for _, pushFirst := range []bool{false, true} {
-		p := newPlace(t, newFake(t, files{"same": "s\n", "older": "1\n", "kept": "k\n"}))
-		write(t, p.dir, files{"same": "s\n", "older": "2\n", "kept": "k\n", "new": "n\n"})
+		p := newPlace(t, newFake(t, files{
+			"same": "s\n", "older": "1\n", "kept": "k\n", "both": "1\n", "gone": "g\n",
+		}))
+		write(t, p.dir, files{
+			"same": "s\n", "older": "2\n", "kept": "k\n", "both": "2\n", "new": "n\n", "gone": "g\n",
+		})
 		_, err := push(t, p.tree, PushOptions{})
 		must(t, err)
-		p.server.restore(files{"same": "s\n", "older": "1\n", "kept": "k\n", "there": "t\n"})
+		p.server.restore(files{
+			"same": "s\n", "older": "1\n", "kept": "k\n", "both": "1\n", "there": "t\n", "gone": "g\n",
+		})
 		write(t, p.dir, files{
-			"same": "s\n", "older": "2\n", "kept": "k\nlocal\n", "new": "n\n", "own": "o\n",
+			"same": "s\n", "older": "2\n", "kept": "k\nlocal\n", "both": "3\n", "new": "n\n", "own": "o\n",
 		})
 		if pushFirst {
 			_, err := push(t, p.tree, PushOptions{})
@@ -30,7 +36,7 @@ func TestRestoredServer(t *testing.T) {
 		done, err := pull(t, p.tree)
 		must(t, err)
 		p.toldOnce(t, "restored from a backup")
-		conflicts := []Conflict{{"kept", ConflictText}, {"older", ConflictText}}
+		conflicts := []Conflict{{"both", ConflictText}, {"older", ConflictText}}
 		if len(done.Deleted) > 0 || !slices.Equal(done.Written, []string{"there"}) ||
 			!slices.Equal(done.Conflicts, conflicts) {
 			t.Errorf("pull: %+v", done)
@@ -40,8 +46,8 @@ func TestRestoredServer(t *testing.T) {
 			now[name] = withoutMarkers(text)
 		}
 		want := files{
-			"same": "s\n", "older": "2\n1\n", "kept": "k\nlocal\n", "new": "n\n", "own": "o\n",
-			"there": "t\n",
+			"same": "s\n", "older": "2\n1\n", "kept": "k\nlocal\n", "both": "3\n1\n", "new": "n\n",
+			"own": "o\n", "there": "t\n",
 		}
 		if !maps.Equal(now, want) {
 			t.Errorf("the directory has %q", now)
@@ -71,8 +77,6 @@ func TestRestoredServerOfLostPush(t *testing.T) {
 	if p.has(pushFile) || !strings.Contains(strings.Join(p.told, " "), "restored") {
 		t.Errorf("told %q", p.told)
 	}
-	// Whether the file was deleted here is not known any more.
-	now["b"] = "b\n"
 	wantFiles(t, p.dir, now)
 	if _, err := push(t, p.tree, PushOptions{}); err != nil {
 		t.Error(err)
