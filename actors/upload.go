@@ -290,23 +290,26 @@ func (e *Engine) uploadOfKey(record *api.UploadRecord) *upload {
 func (e *Engine) requireUploads(agent id.ID) error {
 	now, open := e.Now(), 0
 	own, all := e.allUploads(agent)
+	oldest := now
 	for _, u := range own {
 		u.mu.Lock()
 		if !u.mu.done && !u.mu.gone && !u.expired(now) {
 			open++
+			oldest = min(oldest, u.mu.activeAt)
 		}
 		u.mu.Unlock()
 	}
 	switch {
 	case open >= api.UploadsPerAgentMax:
-		return errUploads("uploads_of_agent", api.UploadsPerAgentMax)
+		return errUploads("uploads_of_agent", api.UploadsPerAgentMax).
+			With("retry_after_seconds", max(1, int((oldest+uploadMillis-now)/1000)))
 	case all >= uploadsMax:
 		return errUploads("uploads_of_server", uploadsMax)
 	}
 	return nil
 }
 
-func errUploads(quota string, limit int) error {
+func errUploads(quota string, limit int) *fault.Error {
 	return fault.New(fault.QuotaExceeded, "Too many uploads are open.").
 		With("quota", quota).With("limit", limit)
 }
