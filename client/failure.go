@@ -85,6 +85,24 @@ func IsCode(err error, codes ...string) bool {
 	return errors.As(err, &failure) && slices.Contains(codes, failure.Code)
 }
 
+// IsRefusal reports whether the service has refused what a request is about, so that a repetition
+// would be refused too. Refusals of the caller's session and of limits are none, nor are answers of
+// others on the way.
+func IsRefusal(err error) bool {
+	var failure *Failure
+	var unsigned *SignInError
+	if !errors.As(err, &failure) || errors.As(err, &unsigned) || failure.Code == CodeNoAnswer ||
+		failure.Code == codeStillRunning {
+		return false
+	}
+	switch failure.Status {
+	case http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusTooManyRequests:
+		return false
+	}
+	return failure.Status >= http.StatusBadRequest &&
+		failure.Status < http.StatusInternalServerError
+}
+
 // UnreachableError reports that no answer came from the server.
 type UnreachableError struct {
 	// Server is the address.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
-	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
@@ -178,7 +177,19 @@ func ofFiles(err error) bool {
 	return errors.As(err, &path) || errors.As(err, &link)
 }
 
-// open opens a session. It is called with mu.
+// SignInError is the error of a session that could not be opened. What the request is about was not
+// asked for.
+type SignInError struct {
+	as    string
+	cause error
+}
+
+func (e *SignInError) Error() string { return "signing in " + e.as + ": " + e.cause.Error() }
+
+// Unwrap returns the cause.
+func (e *SignInError) Unwrap() error { return e.cause }
+
+// open opens a session. It is called with mu. Errors: *SignInError, those of the key.
 func (s *Session) open(ctx context.Context) error {
 	key, err := s.key()
 	if err != nil {
@@ -198,7 +209,7 @@ func (s *Session) open(ctx context.Context) error {
 		done, err = s.signIn.SignIn(ctx, key, known, s.program)
 	}
 	if err != nil {
-		return fmt.Errorf("signing in %s: %w", as, err)
+		return &SignInError{as, err}
 	}
 	s.mu.saved, s.mu.own = savedSession(s.profile.Server, done, opened), false
 	return nil

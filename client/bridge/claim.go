@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -200,13 +199,11 @@ func (k *keeper) renew(ctx context.Context, one *held) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := time.Now()
-	var failure *client.Failure
 	switch {
 	case err == nil:
 		one.due = now.Add(one.every)
 		k.log.Debug("renewed a claim", slog.String("task", one.task))
-	case errors.As(err, &failure) && failure.Status < http.StatusInternalServerError &&
-		failure.Status != http.StatusTooManyRequests:
+	case client.IsRefusal(err):
 		delete(k.mu.held, one.claim)
 		k.log.Info("a claim is no longer renewed", slog.String("task", one.task),
 			slog.String("error", err.Error()))

@@ -145,6 +145,19 @@ func TestRenewalsAreTriedAgain(t *testing.T) {
 	})
 }
 
+// TestRenewalsOutliveTheSession has refusals of the caller's session, which a login repairs.
+func TestRenewalsOutliveTheSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		service := &claiming{fails: &client.Failure{Status: 401, Code: "SESSION_INVALID"}}
+		claimed(t, service)
+		pass(renewAfter + nextAttempt)
+		service.expect(t, renewAfter, renewAfter+nextAttempt)
+		service.fail(&client.Failure{Status: 404, Code: "TASK_NOT_FOUND"})
+		pass(time.Hour)
+		service.expect(t, renewAfter, renewAfter+nextAttempt, renewAfter+2*nextAttempt)
+	})
+}
+
 func TestNothingIsRenewedAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		service := &claiming{}

@@ -37,8 +37,8 @@ type heldClaim struct {
 	KeptAt    time.Time `json:"kept_at"`
 	RenewAt   time.Time `json:"renew_at"`
 	ExpiresAt time.Time `json:"expires_at"`
-	// Lost is set after the server has answered CLAIM_LOST. The proof stays: without it, a command
-	// could act on a later claim of the same agent elsewhere.
+	// Lost is set AFTER the server has refused a renewal, as with CLAIM_LOST. The proof stays:
+	// without it, a command could act on a later claim of the same agent elsewhere.
 	Lost bool `json:"lost,omitzero"`
 }
 

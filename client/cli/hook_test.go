@@ -24,8 +24,13 @@ type hookPlace struct {
 	dir, home, server string
 	renewals          atomic.Int32
 	now               time.Time
-	// lost makes the server refuse renewals.
-	lost bool
+	// refuses are the codes and statuses of refused renewals, by their tasks.
+	refuses map[string]refusedRenewal
+}
+
+type refusedRenewal struct {
+	status int
+	code   string
 }
 
 func newHookPlace(t *testing.T) *hookPlace {
@@ -50,9 +55,9 @@ func (p *hookPlace) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p.renewals.Add(1)
-	if p.lost {
-		w.WriteHeader(http.StatusConflict)
-		_, _ = w.Write([]byte(`{"ok":false,"error":{"code":"CLAIM_LOST","message":"Lost."}}`))
+	task := strings.Split(r.URL.Path, "/")[4]
+	if refused, is := p.refuses[task]; is {
+		refuse(w, refused.status, refused.code, nil)
 		return
 	}
 	body, _ := io.ReadAll(r.Body)
@@ -61,7 +66,6 @@ func (p *hookPlace) serve(w http.ResponseWriter, r *http.Request) {
 		Token uint64 `json:"fencing_token"`
 	}
 	_ = json.Unmarshal(body, &proof)
-	task := strings.Split(r.URL.Path, "/")[4]
 	answer, _ := json.Marshal(map[string]any{"ok": true, "data": map[string]any{
 		"task": map[string]any{"id": task, "title": "T", "claim": map[string]any{}},
 		"claim": map[string]any{
@@ -105,6 +109,21 @@ func (p *hookPlace) claim(t *testing.T, tasks ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// claims are those that the directory remembers.
+func (p *hookPlace) claims(t *testing.T) claims {
+	t.Helper()
+	env, _ := p.env(nil)
+	path, err := env.claimsPath()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := readClaims(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 func (p *hookPlace) beat(t *testing.T) string {
@@ -159,7 +178,8 @@ func TestBeatEnds(t *testing.T) {
 func TestBeatSaysWhatIsLost(t *testing.T) {
 	p := newHookPlace(t)
 	p.claim(t, "tsk_a")
-	p.lost, p.now = true, p.now.Add(beatEvery)
+	p.refuses = map[string]refusedRenewal{"tsk_a": {http.StatusConflict, codeClaimLost}}
+	p.now = p.now.Add(beatEvery)
 	said := p.beat(t)
 	if !strings.Contains(said, `"additionalContext":"The claim of tsk_a has ended`) {
 		t.Errorf("said %q", said)
@@ -167,6 +187,36 @@ func TestBeatSaysWhatIsLost(t *testing.T) {
 	p.now = p.now.Add(beatEvery)
 	if said := p.beat(t); said != "" || p.renewals.Load() != 1 {
 		t.Errorf("then %q after %d renewals", said, p.renewals.Load())
+	}
+}
+
+// TestBeatRenewsWhatItCan has refusals of some claims in front of another one.
+func TestBeatRenewsWhatItCan(t *testing.T) {
+	for _, test := range []struct {
+		refusedRenewal
+		lost bool
+	}{
+		{refusedRenewal{http.StatusNotFound, "TASK_NOT_FOUND"}, true},
+		{refusedRenewal{http.StatusForbidden, "ROLE_REQUIRED"}, true},
+		{refusedRenewal{http.StatusTooManyRequests, "RATE_LIMITED"}, false},
+		{refusedRenewal{http.StatusUnauthorized, "SESSION_INVALID"}, false},
+		{refusedRenewal{http.StatusInternalServerError, "INTERNAL"}, false},
+	} {
+		p := newHookPlace(t)
+		p.claim(t, "tsk_a", "tsk_b")
+		p.refuses = map[string]refusedRenewal{"tsk_a": test.refusedRenewal}
+		p.now = p.now.Add(beatEvery)
+		said := p.beat(t)
+		if lost := strings.Contains(said, "The claim of tsk_a has ended"); lost != test.lost {
+			t.Errorf("%s: said %q", test.code, said)
+		}
+		all := p.claims(t)
+		if all.Tasks["tsk_a"].Lost != test.lost {
+			t.Errorf("%s: noted %+v", test.code, all.Tasks["tsk_a"])
+		}
+		if !all.Tasks["tsk_b"].RenewAt.After(p.now) {
+			t.Errorf("%s: the other claim was not renewed", test.code)
+		}
 	}
 }
 

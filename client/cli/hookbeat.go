@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -71,7 +72,8 @@ func (c *claims) due(now time.Time) map[string]heldClaim {
 	return due
 }
 
-// renew renews claims and returns the tasks whose claims are lost.
+// renew renews claims and returns the tasks whose claims are lost. One that is not renewed does not
+// keep the others from it.
 func (h *HookBeat) renew(
 	ctx context.Context, env *Env, due map[string]heldClaim,
 ) (lost []string, err error) {
@@ -81,6 +83,7 @@ func (h *HookBeat) renew(
 	}
 	defer caller.close()
 	caller.RetryFor = hookRetry
+	var failed []error
 	for _, task := range slices.Sorted(maps.Keys(due)) {
 		claim := due[task]
 		if !claim.of(caller) {
@@ -88,14 +91,18 @@ func (h *HookBeat) renew(
 		}
 		err := env.renewClaim(ctx, caller, task, claim)
 		switch {
-		case client.IsCode(err, codeClaimLost):
+		case err == nil:
+		case client.IsRefusal(err):
 			env.lost(ctx, task)
 			lost = append(lost, task)
-		case err != nil:
-			return lost, err
+		default:
+			failed = append(failed, fmt.Errorf("renewing the claim of %s: %w", task, err))
+		}
+		if ctx.Err() != nil {
+			break
 		}
 	}
-	return lost, nil
+	return lost, errors.Join(failed...)
 }
 
 // renewClaim renews a claim and notes its new end. The time of the last command about it stays.
