@@ -20,8 +20,10 @@ const claimsFile = "claims.json"
 type claims struct {
 	// Tasks are the claims by the ID of their task.
 	Tasks map[string]heldClaim `json:"tasks"`
-	// BeatAt is when a hook last renewed claims, or tried to.
-	BeatAt time.Time `json:"beat_at,omitzero"`
+	// Beats are when a hook last renewed the claims of each agent, or tried to, by the agent's ID. It
+	// is empty for a session that does not say whose it is. Files of earlier programs have one time
+	// for all agents instead, which is not read.
+	Beats map[string]time.Time `json:"beats,omitzero"`
 }
 
 // heldClaim is a claim that a command has made: what proves it, and when it is to be renewed.
@@ -120,11 +122,16 @@ func (e *Env) changeClaims(ctx context.Context, change func(*claims)) error {
 	})
 }
 
-// writeClaims writes the claims, without those that expired long ago.
+// writeClaims writes the claims, without what ended long ago.
 func writeClaims(path string, all *claims, now time.Time) error {
 	for task, claim := range all.Tasks {
 		if now.Sub(claim.ExpiresAt) > forgetAfter {
 			delete(all.Tasks, task)
+		}
+	}
+	for agent, at := range all.Beats {
+		if now.Sub(at) > forgetAfter {
+			delete(all.Beats, agent)
 		}
 	}
 	text, err := json.Marshal(all, json.Deterministic(true), jsontext.WithIndent("  "))

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,6 +52,10 @@ func newHookPlace(t *testing.T) *hookPlace {
 }
 
 func (p *hookPlace) serve(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/api/v1/agents/me" {
+		give(w, map[string]any{"agent": map[string]any{"id": "agt_1"}})
+		return
+	}
 	if !strings.HasSuffix(r.URL.Path, "/claim/renew") {
 		w.WriteHeader(http.StatusNotFound)
 		return
@@ -108,6 +114,48 @@ func (p *hookPlace) claim(t *testing.T, tasks ...string) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// claimedBy makes the remembered claim of a task one of an agent.
+func (p *hookPlace) claimedBy(t *testing.T, agent, task string) {
+	t.Helper()
+	env, _ := p.env(nil)
+	err := env.changeClaims(t.Context(), func(all *claims) {
+		claim := all.Tasks[task]
+		claim.AgentID = agent
+		all.Tasks[task] = claim
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// beatAs is beat as a profile that has a session: ada is agt_1, bob agt_2, all others are agt_3.
+func (p *hookPlace) beatAs(t *testing.T, name string) {
+	t.Helper()
+	env, _ := p.env(strings.NewReader("{}"))
+	env.Lookup = func(variable string) (string, bool) { return "", false }
+	agent, known := map[string]string{"ada": "agt_1", "bob": "agt_2"}[name]
+	if !known {
+		agent = "agt_3"
+	}
+	profile := client.Profile{Name: name, Server: p.server, AgentID: agent, KeyID: "key_" + name}
+	var signed client.SignedIn
+	signed.Session.AgentID, signed.Session.KeyID = profile.AgentID, profile.KeyID
+	signed.Session.Credential = "session"
+	signed.Session.ExpiresAt = signed.Session.CreatedAt.Add(24 * time.Hour)
+	err := errors.Join(env.Folders.SaveSession(profile, signed, time.Now()),
+		env.Folders.ChangeProfiles(t.Context(), func(all *client.Profiles) error {
+			all.ByName[name] = profile
+			return nil
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	beat := &HookBeat{Hook{Within: time.Minute, Common: Common{Profile: name}}}
+	if err := beat.Run(t.Context(), env); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -217,6 +265,47 @@ func TestBeatRenewsWhatItCan(t *testing.T) {
 		if !all.Tasks["tsk_b"].RenewAt.After(p.now) {
 			t.Errorf("%s: the other claim was not renewed", test.code)
 		}
+	}
+}
+
+// TestBeatsAreOfAgents has two profiles in one directory, and a session of one of their agents.
+func TestBeatsAreOfAgents(t *testing.T) {
+	p := newHookPlace(t)
+	p.claim(t, "tsk_a", "tsk_b")
+	p.claimedBy(t, "agt_2", "tsk_b")
+	p.now = p.now.Add(beatEvery)
+	for _, step := range []struct {
+		profile string
+		want    int32
+	}{
+		{"carol", 0}, {"bob", 1}, {"bob", 1}, {"ada", 2}, {"bob", 2},
+	} {
+		if p.beatAs(t, step.profile); p.renewals.Load() != step.want {
+			t.Fatalf("%d renewals after the hook of %s, want %d", p.renewals.Load(), step.profile,
+				step.want)
+		}
+	}
+	// The session does not say whose it is: the server does. It takes all claims for those of agt_1.
+	p.claimedBy(t, "agt_2", "tsk_b")
+	p.now = p.now.Add(beatEvery)
+	if p.beat(t); p.renewals.Load() != 3 {
+		t.Errorf("%d renewals with the session of an agent", p.renewals.Load())
+	}
+}
+
+// TestEarlierClaimsAreRead has the file of an earlier program.
+func TestEarlierClaimsAreRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), claimsFile)
+	const earlier = `{"tasks":{"tsk_a":{"server":"s","project_id":"p","agent_id":"agt_1",` +
+		`"claim_id":"clm_1","fencing_token":7,"title":"T","kept_at":"2026-01-02T03:00:00Z",` +
+		`"renew_at":"2026-01-02T03:10:00Z","expires_at":"2026-01-02T03:30:00Z"}},` +
+		`"beat_at":"2026-01-02T03:00:00Z"}`
+	if err := os.WriteFile(path, []byte(earlier), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all, err := readClaims(path)
+	if err != nil || all.Tasks["tsk_a"].ClaimID != "clm_1" {
+		t.Errorf("read %+v, %v", all, err)
 	}
 }
 

@@ -25,8 +25,8 @@ const (
 // HookBeat renews the claims that were made in the directory, while tools are used.
 type HookBeat struct{ Hook }
 
-// Run renews what is due, in one round of requests every ten minutes at most. The host's agent
-// learns of claims that are lost.
+// Run renews what is due of the caller's claims, in one round of requests every ten minutes at
+// most. The host's agent learns of claims that are lost.
 func (h *HookBeat) Run(ctx context.Context, env *Env) error {
 	return h.run(ctx, env, func(ctx context.Context, env *Env, _ Binding, input hookInput) error {
 		path, err := env.claimsPath()
@@ -34,20 +34,20 @@ func (h *HookBeat) Run(ctx context.Context, env *Env) error {
 			return err
 		}
 		all, err := readClaims(path)
-		if err != nil || len(all.due(env.Now())) == 0 {
+		if err != nil || !all.anyDue(env.Now()) {
 			return err
 		}
-		// One process of all that see this takes the round.
-		var due map[string]heldClaim
-		err = env.changeClaims(ctx, func(all *claims) {
-			if due = all.due(env.Now()); len(due) > 0 {
-				all.BeatAt = env.Now()
-			}
-		})
+		caller, err := h.account(env)
+		if err != nil {
+			return err
+		}
+		defer caller.close()
+		caller.RetryFor = hookRetry
+		due, err := h.takeRound(ctx, env, caller, &all)
 		if err != nil || len(due) == 0 {
 			return err
 		}
-		lost, err := h.renew(ctx, env, due)
+		lost, err := h.renew(ctx, env, caller, due)
 		if len(lost) > 0 {
 			text := fmt.Sprintf("The claim of %s has ended: others may hold it now. "+
 				"`pws task view ID` shows who does.", strings.Join(lost, ", "))
@@ -57,15 +57,51 @@ func (h *HookBeat) Run(ctx context.Context, env *Env) error {
 	})
 }
 
-// due are the claims to renew now; none while the last round is recent.
-func (c *claims) due(now time.Time) map[string]heldClaim {
+// takeRound returns the claims that are due by what was read, none if another process took the
+// round: one of all that see this does.
+func (h *HookBeat) takeRound(
+	ctx context.Context, env *Env, caller *account, read *claims,
+) (due map[string]heldClaim, err error) {
+	if len(read.due(caller, env.Now())) == 0 {
+		return nil, nil
+	}
+	err = env.changeClaims(ctx, func(all *claims) {
+		if due = all.due(caller, env.Now()); len(due) > 0 {
+			if all.Beats == nil {
+				all.Beats = map[string]time.Time{}
+			}
+			all.Beats[caller.profile.AgentID] = env.Now()
+		}
+	})
+	return due, err
+}
+
+// isDue reports whether the claim is to be renewed.
+func (h heldClaim) isDue(now time.Time) bool {
+	return !h.Lost && !now.Before(h.RenewAt) && now.Before(h.ExpiresAt) &&
+		now.Sub(h.KeptAt) < beatFor
+}
+
+// anyDue reports whether a claim of any agent is to be renewed. Most hooks end here.
+func (c *claims) anyDue(now time.Time) bool {
+	for _, claim := range c.Tasks {
+		if claim.isDue(now) {
+			return true
+		}
+	}
+	return false
+}
+
+// due are the caller's claims to renew now; none while its last round is recent. Those of other
+// agents, which have rounds of their own, do not count.
+func (c *claims) due(caller *account, now time.Time) map[string]heldClaim {
 	due := map[string]heldClaim{}
-	if since := now.Sub(c.BeatAt); since >= 0 && since < beatEvery {
+	since := now.Sub(c.Beats[caller.profile.AgentID])
+	if !caller.signedIn || since >= 0 && since < beatEvery {
 		return due
 	}
 	for task, claim := range c.Tasks {
-		if !claim.Lost && !now.Before(claim.RenewAt) && now.Before(claim.ExpiresAt) &&
-			now.Sub(claim.KeptAt) < beatFor {
+		if claim.isDue(now) && claim.of(caller) {
 			due[task] = claim
 		}
 	}
@@ -75,21 +111,18 @@ func (c *claims) due(now time.Time) map[string]heldClaim {
 // renew renews claims and returns the tasks whose claims are lost. One that is not renewed does not
 // keep the others from it.
 func (h *HookBeat) renew(
-	ctx context.Context, env *Env, due map[string]heldClaim,
+	ctx context.Context, env *Env, caller *account, due map[string]heldClaim,
 ) (lost []string, err error) {
-	caller, err := h.account(env)
+	me, err := caller.agentID(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer caller.close()
-	caller.RetryFor = hookRetry
 	var failed []error
 	for _, task := range slices.Sorted(maps.Keys(due)) {
-		claim := due[task]
-		if !claim.of(caller) {
+		if due[task].AgentID != me {
 			continue
 		}
-		err := env.renewClaim(ctx, caller, task, claim)
+		err := env.renewClaim(ctx, caller, task, due[task])
 		switch {
 		case err == nil:
 		case client.IsRefusal(err):

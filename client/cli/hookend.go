@@ -254,18 +254,12 @@ func (a *account) lastSaved(ctx context.Context, project string) (saved savedWor
 	if err != nil {
 		return saved, err
 	}
-	var me struct {
-		Agent struct {
-			ID string `json:"id"`
-		} `json:"agent"`
-	}
-	if me.Agent.ID = a.profile.AgentID; me.Agent.ID == "" {
-		if err := a.Call(ctx, http.MethodGet, apiPath("agents", "me"), nil, &me); err != nil {
-			return saved, err
-		}
+	me, err := a.agentID(ctx)
+	if err != nil {
+		return saved, err
 	}
 	own := func(by string, at value) {
-		if by == me.Agent.ID && at.time().After(saved.own) {
+		if by == me && at.time().After(saved.own) {
 			saved.own = at.time()
 		}
 	}
