@@ -141,9 +141,14 @@ func (r *Registration) Complete(ctx context.Context, handle string) (SignedIn, e
 func (c *Client) SignIn(
 	ctx context.Context, key ed25519.PrivateKey, known KnownKey, program Program,
 ) (SignedIn, error) {
-	done, err := c.signInOnce(ctx, key, known, program)
+	return again(func() (SignedIn, error) { return c.signInOnce(ctx, key, known, program) })
+}
+
+// again calls prove once more if its challenge was used up.
+func again[T any](prove func() (T, error)) (T, error) {
+	done, err := prove()
 	if IsCode(err, codeChallengeConsumed, codeChallengeExpired) {
-		done, err = c.signInOnce(ctx, key, known, program)
+		done, err = prove()
 	}
 	return done, err
 }
@@ -165,8 +170,13 @@ func (c *Client) signInOnce(
 }
 
 // AddKey adds another key to the agent whose credential the client has. A key that is registered is
-// no error: its agent and ID are returned.
+// no error: its agent and ID are returned. If the answer to the proof was lost, AddKey asks for
+// another challenge.
 func (c *Client) AddKey(ctx context.Context, key ed25519.PrivateKey) (KnownKey, error) {
+	return again(func() (KnownKey, error) { return c.addKeyOnce(ctx, key) })
+}
+
+func (c *Client) addKeyOnce(ctx context.Context, key ed25519.PrivateKey) (KnownKey, error) {
 	asked, known, err := c.offerKey(ctx, "/api/v1/agents/me/keys/start", key)
 	if err != nil || known != (KnownKey{}) {
 		return known, err
