@@ -15,6 +15,8 @@ import (
 const (
 	codeSessionInvalid = "SESSION_INVALID"
 	codeSessionExpired = "SESSION_EXPIRED"
+	codeAgentNotFound  = "AGENT_NOT_FOUND"
+	codeKeyNotFound    = "KEY_NOT_FOUND"
 	codeKeyRegistered  = "KEY_ALREADY_REGISTERED"
 	codeStillRunning   = "IDEMPOTENCY_IN_PROGRESS"
 	codeShuttingDown   = "SHUTTING_DOWN"

@@ -180,14 +180,27 @@ func ofFiles(err error) bool {
 // SignInError is the error of a session that could not be opened. What the request is about was not
 // asked for.
 type SignInError struct {
-	as    string
-	cause error
+	// Profile is the name of the profile, empty for a given key.
+	Profile string
+	Cause   error
 }
 
-func (e *SignInError) Error() string { return "signing in " + e.as + ": " + e.cause.Error() }
+func (e *SignInError) Error() string {
+	as := "with the given key"
+	if e.Profile != "" {
+		as = "as profile " + e.Profile
+	}
+	return "signing in " + as + ": " + e.Cause.Error()
+}
 
 // Unwrap returns the cause.
-func (e *SignInError) Unwrap() error { return e.cause }
+func (e *SignInError) Unwrap() error { return e.Cause }
+
+// IsUnknown reports whether the server knows no such agent or key, as after its data were replaced
+// by older ones. A login registers the key again.
+func (e *SignInError) IsUnknown() bool {
+	return IsCode(e.Cause, codeAgentNotFound, codeKeyNotFound)
+}
 
 // open opens a session. It is called with mu. Errors: *SignInError, those of the key.
 func (s *Session) open(ctx context.Context) error {
@@ -195,9 +208,9 @@ func (s *Session) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	known, as := KnownKey{AgentID: s.profile.AgentID, KeyID: s.profile.KeyID}, "as profile "
-	if as += s.profile.Name; s.profile.OfKey() {
-		as = "with the given key"
+	known, name := KnownKey{AgentID: s.profile.AgentID, KeyID: s.profile.KeyID}, s.profile.Name
+	if s.profile.OfKey() {
+		name = ""
 		var begun *Registration
 		if begun, known, err = s.signIn.Register(ctx, key, s.program); begun != nil {
 			err = ErrUnknownKey
@@ -209,7 +222,7 @@ func (s *Session) open(ctx context.Context) error {
 		done, err = s.signIn.SignIn(ctx, key, known, s.program)
 	}
 	if err != nil {
-		return &SignInError{as, err}
+		return &SignInError{name, err}
 	}
 	s.mu.saved, s.mu.own = savedSession(s.profile.Server, done, opened), false
 	return nil

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"pws/client"
 )
 
@@ -133,6 +135,7 @@ func messageOf(err error, failure *client.Failure) string {
 func (b *Bridge) unanswered(ctx context.Context, m *message, key string, err error) []byte {
 	var failure *client.Failure
 	var lost *client.UnreachableError
+	var unsigned *client.SignInError
 	refused := errors.As(err, &failure) && failure.Status < http.StatusInternalServerError
 	if key != "" && !m.ownKey && !refused {
 		b.remember(m, key)
@@ -162,14 +165,30 @@ func (b *Bridge) unanswered(ctx context.Context, m *message, key string, err err
 			Code: failure.Code, Message: messageOf(err, failure),
 			NextStep: askFor + signInCommand(caller.Server),
 		})
+	case errors.As(err, &unsigned) && unsigned.IsUnknown():
+		// The details are advice for those who search for an agent.
+		return b.failed(m, &problem{
+			Code: failure.Code, Message: messageOf(err, failure), NextStep: askFor + b.nextStep(err),
+		})
 	case failure.Status == http.StatusBadGateway, failure.Status == http.StatusServiceUnavailable,
 		failure.Status == http.StatusGatewayTimeout:
 		return b.failed(m, unreachable(caller.Server, err.Error()))
 	default:
 		return b.failed(m, &problem{
-			Code: failure.Code, Message: messageOf(err, failure), NextStep: b.nextStep(err),
+			Code: failure.Code, Message: messageOf(err, failure), Details: detailsOf(failure),
+			NextStep: b.nextStep(err),
 		})
 	}
+}
+
+// detailsOf are the details of a failure without its next step, which has a member of its own.
+func detailsOf(failure *client.Failure) map[string]any {
+	var all map[string]any
+	if json.Unmarshal(failure.Details, &all, lenient) != nil {
+		return nil
+	}
+	delete(all, "next_step")
+	return all
 }
 
 // unreachable is the answer of a server that does not answer.

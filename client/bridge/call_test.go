@@ -77,6 +77,17 @@ func TestFailuresAreResults(t *testing.T) {
 			`same arguments."`: &client.Failure{
 			Status: 429, Code: "RATE_LIMITED", Message: "No.", Retryable: true,
 		},
+		`"code":"BODY_TOO_LARGE","message":"Too large.","details":{"limit_bytes":7,"next_calls":[]},` +
+			`"next_step":"think"`: &client.Failure{
+			Status: 413, Code: "BODY_TOO_LARGE", Message: "Too large.", Details: jsontext.Value(
+				`{"limit_bytes":7,"next_calls":[],"next_step":"Send less."}`),
+		},
+		`"code":"KEY_NOT_FOUND","message":"signing in as profile ada: No.","details":{},` +
+			`"next_step":"Ask for this command to be run in a shell on this machine, then call ` +
+			`again: think"`: &client.SignInError{Profile: "ada", Cause: &client.Failure{
+			Status: 404, Code: "KEY_NOT_FOUND", Message: "No.",
+			Details: jsontext.Value(`{"next_calls":[]}`),
+		}},
 		`"code":"SESSION_EXPIRED","message":"No."`: envelope(401, "SESSION_EXPIRED"),
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -1,6 +1,10 @@
 package cli
 
 import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -35,5 +39,38 @@ func TestNextStepIsOfTheSituation(t *testing.T) {
 		if got := nextStep(failure, &Env{}); got != c.want {
 			t.Errorf("%s: %q, want %q", c.code, got, c.want)
 		}
+	}
+}
+
+// TestUnknownKeysAreRegisteredAgain has a server that knows no more of an agent that signs in.
+func TestUnknownKeysAreRegisteredAgain(t *testing.T) {
+	for _, c := range []struct {
+		profile, code, want string
+		exit                int
+	}{
+		{"ada", "AGENT_NOT_FOUND", "pws login --profile ada", ExitSignIn},
+		{"", "KEY_NOT_FOUND", "pws login", ExitSignIn},
+		{"ada", "AGENT_SUSPENDED", "Search.", ExitRefused},
+	} {
+		status := http.StatusNotFound
+		if c.exit == ExitRefused {
+			status = http.StatusForbidden
+		}
+		err := fmt.Errorf("a request: %w", &client.SignInError{Profile: c.profile, Cause: &client.Failure{
+			Code: c.code, Status: status, Details: jsontext.Value(`{"next_step":"Search."}`),
+		}})
+		var said bytes.Buffer
+		env := &Env{Err: &said}
+		if got := nextStep(err, env); got != c.want || ExitCode(err) != c.exit {
+			t.Errorf("%s: %q, exit code %d", c.code, got, ExitCode(err))
+		}
+		if Report(err, true, env); !strings.Contains(said.String(), `{"next_step":"`+c.want+`"}`) {
+			t.Errorf("%s: %s", c.code, &said)
+		}
+	}
+	// A request for an agent of that name is no sign-in.
+	found := &client.Failure{Code: "AGENT_NOT_FOUND", Status: http.StatusNotFound}
+	if got := nextStep(found, &Env{}); got != "" || ExitCode(found) != ExitNotFound {
+		t.Errorf("%q, exit code %d", got, ExitCode(found))
 	}
 }

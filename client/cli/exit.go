@@ -81,6 +81,7 @@ func ExitCode(err error) int {
 	var unreachable *client.UnreachableError
 	var open *client.OpenFileError
 	var conflict conflictError
+	var unsigned *client.SignInError
 	switch {
 	case err == nil:
 		return ExitOK
@@ -91,7 +92,7 @@ func ExitCode(err error) int {
 	case errors.Is(err, context.Canceled):
 		return ExitInterrupted
 	case errors.Is(err, client.ErrNoProfile), errors.Is(err, client.ErrUnknownKey),
-		errors.As(err, &open):
+		errors.As(err, &open), errors.As(err, &unsigned) && unsigned.IsUnknown():
 		return ExitSignIn
 	case errors.As(err, &unreachable):
 		return ExitUnreachable
@@ -132,6 +133,7 @@ func Report(err error, asJSON bool, env *Env) {
 		if !errors.As(err, &failure) {
 			failure = &client.Failure{Code: "CLIENT", Message: err.Error()}
 		}
+		failure = withLogin(err, failure)
 		reportJSON(failure, forTerminal(env.Err, env.TerminalErr))
 		return
 	}
@@ -144,6 +146,22 @@ func Report(err error, asJSON bool, env *Env) {
 	if try := nextStep(err, env); try != "" {
 		fmt.Fprintf(env.Err, "try: %s\n", Clean(try))
 	}
+}
+
+// withLogin returns the failure of a sign-in that a login repairs with that advice. The server
+// takes the request for the search of an agent, and advises something else.
+func withLogin(err error, failure *client.Failure) *client.Failure {
+	var unsigned *client.SignInError
+	if !errors.As(err, &unsigned) || !unsigned.IsUnknown() {
+		return failure
+	}
+	details, err := json.Marshal(members("next_step", loginAs(unsigned.Profile)))
+	if err != nil {
+		return failure
+	}
+	advised := *failure
+	advised.Details = details
+	return &advised
 }
 
 func reportJSON(failure *client.Failure, to io.Writer) {
@@ -178,11 +196,20 @@ var steps = map[string]string{
 // errNotSignedIn reports that a command needs an agent.
 var errNotSignedIn = fmt.Errorf("not signed in: %w", client.ErrNoProfile)
 
+// loginAs is what to type to register the key of a profile again, or the given one.
+func loginAs(profile string) string {
+	if profile == "" {
+		return "pws login"
+	}
+	return "pws login --profile " + profile
+}
+
 // nextStep is what to do after an error, empty if nothing is known.
 func nextStep(err error, env *Env) string {
 	var advised *advisedError
 	var failure *client.Failure
 	var open *client.OpenFileError
+	var unsigned *client.SignInError
 	switch {
 	case errors.As(err, &advised):
 		return advised.try
@@ -192,6 +219,8 @@ func nextStep(err error, env *Env) string {
 		return "pws login, or pws profile list"
 	case errors.Is(err, client.ErrUnknownKey):
 		return "pws login, which registers an agent with the key"
+	case errors.As(err, &unsigned) && unsigned.IsUnknown():
+		return loginAs(unsigned.Profile)
 	case errors.As(err, &failure):
 		if step := steps[failure.Code]; step != "" {
 			return step
