@@ -172,6 +172,8 @@ func (c savedCatalogue) Write(server string, content []byte) error {
 type lateAccount struct {
 	env    *Env
 	common Common
+	// closing is what closes earlier accounts. That waits for their sign-ins, which may hang.
+	closing sync.WaitGroup
 
 	mu struct {
 		sync.Mutex
@@ -183,7 +185,8 @@ type lateAccount struct {
 	}
 }
 
-// current is the account of the present profiles.
+// current is the account of the present profiles. It waits for no server: the loop that reads what
+// the host says asks for it.
 func (l *lateAccount) current() (*account, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -192,7 +195,7 @@ func (l *lateAccount) current() (*account, error) {
 		return l.mu.account, l.mu.err
 	}
 	if l.mu.account != nil {
-		l.mu.account.close()
+		l.closing.Go(l.mu.account.close)
 	}
 	l.mu.account, l.mu.err = l.common.account(l.env)
 	l.mu.opened, l.mu.mark = true, mark
@@ -227,7 +230,9 @@ func (l *lateAccount) distrust(found *account) error {
 	}
 }
 
+// close closes all accounts. It is called AFTER the last request has ended.
 func (l *lateAccount) close() {
+	defer l.closing.Wait()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.account != nil {
