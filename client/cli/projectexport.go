@@ -33,7 +33,7 @@ func (c *ProjectExportCommand) Run(ctx context.Context, env *Env) error {
 	if c.Output == "" && c.WantsJSON() {
 		return c.showAs(ctx, env, caller, request, nil)
 	}
-	return caller.download(ctx, env, request, c.Output)
+	return caller.download(ctx, env, request, c.Output, wholeJSON)
 }
 
 // ProjectDownloadCommand writes an archive.
@@ -53,13 +53,17 @@ func (c *ProjectDownloadCommand) Run(ctx context.Context, env *Env) error {
 	}
 	defer caller.close()
 	query := filters("format", c.Format, "changeset", c.Changeset, "prefix", c.Prefix)
-	return caller.download(ctx, env, get(projectPath(project, "archive"), query), c.Output)
+	whole := wholeGzip
+	if c.Format == "zip" {
+		whole = wholeZip
+	}
+	return caller.download(ctx, env, get(projectPath(project, "archive"), query), c.Output, whole)
 }
 
 // download writes the body of an answer to a file, which exists only if it is complete, or to
 // standard output if the file is empty or -.
 func (a *account) download(
-	ctx context.Context, env *Env, request *client.Request, name string,
+	ctx context.Context, env *Env, request *client.Request, name string, whole wholeBody,
 ) (err error) {
 	answer, err := a.Download(ctx, request)
 	if err != nil {
@@ -67,8 +71,13 @@ func (a *account) download(
 	}
 	defer func() { err = errors.Join(err, answer.Body.Close()) }()
 	body := env.shown(answer.Body, answer.Size)
+	// A body that is shorter than its length is an error of its own.
+	fetch := func(to io.Writer) (int64, error) { return io.Copy(to, body) }
+	if answer.Size < 0 {
+		fetch = func(to io.Writer) (int64, error) { return copyWhole(to, body, whole, a.Server) }
+	}
 	if name == "" || name == "-" {
-		_, err := io.Copy(env.Out, body)
+		_, err := fetch(env.Out)
 		return err
 	}
 	name = env.path(name)
@@ -76,7 +85,7 @@ func (a *account) download(
 	if err != nil {
 		return err
 	}
-	size, err := io.Copy(file, body)
+	size, err := fetch(file)
 	if err = errors.Join(err, file.Close()); err == nil {
 		err = os.Rename(file.Name(), name)
 	}
