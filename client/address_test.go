@@ -275,39 +275,147 @@ func mustRead(t *testing.T, path string) []byte {
 	return text
 }
 
+// piped makes a client whose connections are pipes, in a bubble of synctest. The far end is served
+// by its host.
+func piped(t *testing.T, server string, hosts map[string]func(net.Conn)) (*Client, *int) {
+	t.Helper()
+	client, made := New(server, nil), new(int)
+	t.Cleanup(client.Close)
+	dial := func(_ context.Context, _, address string) (net.Conn, error) {
+		near, far := net.Pipe()
+		t.Cleanup(func() { _ = far.Close() })
+		*made++
+		host, _, _ := strings.Cut(address, ":")
+		go hosts[host](far)
+		return near, nil
+	}
+	for _, one := range []*http.Client{client.http, client.prompt} {
+		transport := one.Transport.(*http.Transport)
+		transport.Proxy, transport.DialContext = nil, dial
+	}
+	return client, made
+}
+
+// silent reads what it is sent.
+func silent(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
+
 // TestSilentAddress has an address take connections and say nothing, as a machine does that hangs:
 // no request was sent there, so any goes on.
 func TestSilentAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := New("https://silent,http://live", nil)
-		defer client.Close()
-		var ends []net.Conn
-		transport := client.http.Transport.(*http.Transport)
-		transport.Proxy = nil
-		transport.DialContext = func(_ context.Context, _, address string) (net.Conn, error) {
-			near, far := net.Pipe()
-			ends = append(ends, far)
-			if strings.HasPrefix(address, "live") {
-				go answerOnce(far)
-			} else {
-				go func() { _, _ = io.Copy(io.Discard, far) }()
-			}
-			return near, nil
-		}
+		client, made := piped(t, "https://silent,http://live", map[string]func(net.Conn){
+			"silent": silent, "live": func(conn net.Conn) { answerLate(t.Context(), conn, 0) },
+		})
 		begun := time.Now()
 		_, err := client.Do(t.Context(), &Request{Method: "PATCH", Path: "/"})
-		if took := time.Since(begun); err != nil || took != dialTimeoutSeveral || len(ends) != 2 {
+		if took := time.Since(begun); err != nil || took != dialTimeoutSeveral || *made != 2 {
 			t.Errorf("%v after %s", err, took)
-		}
-		for _, end := range ends {
-			_ = end.Close()
 		}
 	})
 }
 
-// answerOnce reads a request and answers it.
-func answerOnce(conn net.Conn) {
-	if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+// TestHungAddress has a first address take a request and say nothing, as a server does whose
+// process is stopped, and a second one that answers, maybe late.
+func TestHungAddress(t *testing.T) {
+	get, write := Request{Method: "GET", Path: "/?limit=1"}, Request{Method: "PATCH", Path: "/"}
+	post := Request{Method: "POST", Path: "/", Key: "k"}
+	poll := Request{Method: "GET", Path: "/?wait=9"}
+	call := post
+	call.Slow = true
+	const late = 40 * time.Second
+	for name, c := range map[string]struct {
+		request Request
+		other   time.Duration
+		// want is how long the request takes, then that of a read behind it.
+		want, then time.Duration
+		failed     bool
+	}{
+		"a read goes on":             {get, 0, promptTimeout, 0, false},
+		"a write with a key goes on": {post, 0, promptTimeout, 0, false},
+		"a service that is slow": {
+			get, late, 2*promptTimeout + headerTimeout + late, 2*promptTimeout + late, false,
+		},
+		"a poll takes its time":         {poll, 0, headerTimeout, 0, false},
+		"a call that polls does":        {call, 0, headerTimeout, 0, false},
+		"a write without a key is lost": {write, 0, headerTimeout, 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client, _ := piped(t, "http://hung,http://live", map[string]func(net.Conn){
+					"hung": silent,
+					"live": func(conn net.Conn) { answerLate(t.Context(), conn, c.other) },
+				})
+				begun := time.Now()
+				_, err := client.Do(t.Context(), &c.request)
+				if took := time.Since(begun); (err != nil) != c.failed || took != c.want {
+					t.Fatalf("%v after %s, want %s", err, took, c.want)
+				}
+				begun = time.Now()
+				_, err = client.Do(t.Context(), &get)
+				if took := time.Since(begun); err != nil || took != c.then {
+					t.Errorf("then %v after %s, want %s", err, took, c.then)
+				}
+			})
+		})
+	}
+}
+
+// TestSlowAddress has the other address be dead: the slow one gets its time. Without repetitions
+// only the last one does.
+func TestSlowAddress(t *testing.T) {
+	const late = 40 * time.Second
+	for name, c := range map[string]struct {
+		server string
+		retry  time.Duration
+		want   time.Duration
+		failed bool
+	}{
+		"the other one is dead": {
+			"http://slow,http://dead", RetryUsually, promptTimeout + late, false,
+		},
+		"and the first one": {
+			"http://dead,http://slow", RetryUsually, promptTimeout + late, false,
+		},
+		"no repetitions":             {"http://slow,http://dead", 0, promptTimeout, true},
+		"no repetitions of the last": {"http://dead,http://slow", 0, late, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client, _ := piped(t, c.server, map[string]func(net.Conn){
+					"dead": func(conn net.Conn) { _ = conn.Close() },
+					"slow": func(conn net.Conn) { answerLate(t.Context(), conn, late) },
+				})
+				client.RetryFor = c.retry
+				begun := time.Now()
+				_, err := client.Do(t.Context(), &Request{Method: "GET", Path: "/"})
+				if took := time.Since(begun); (err != nil) != c.failed || took != c.want {
+					t.Errorf("%v after %s, want %s", err, took, c.want)
+				}
+			})
+		})
+	}
+}
+
+// TestOneHungAddress has no other address to go to.
+func TestOneHungAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, _ := piped(t, "http://hung", map[string]func(net.Conn){"hung": silent})
+		client.RetryFor = 0
+		begun := time.Now()
+		_, err := client.Do(t.Context(), &Request{Method: "GET", Path: "/"})
+		if took := time.Since(begun); err == nil || took != headerTimeout {
+			t.Errorf("%v after %s", err, took)
+		}
+	})
+}
+
+// answerLate answers each request of a connection after a time.
+func answerLate(ctx context.Context, conn net.Conn, after time.Duration) {
+	requests := bufio.NewReader(conn)
+	for {
+		if _, err := http.ReadRequest(requests); err != nil || Pause(ctx, after) != nil {
+			return
+		}
 		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
 	}
 }

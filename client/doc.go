@@ -26,6 +26,7 @@
 // A request goes to the address that answered last, and on to the next one (retry.go) without a
 // connection, when the server says that it does nothing now (NOT_LEADING, SHUTTING_DOWN), and, if a
 // second execution has no other effect than the first, when the connection broke or the server does
-// not know the outcome. A PUT without a key does not count as such there. Other refusals are those
-// of the service.
+// not know the outcome. A PUT without a key does not count as such there. Such a request leaves an
+// address that does not answer it after 10 s, and has more patience only in a second round. Other
+// refusals are those of the service.
 package client

@@ -23,12 +23,12 @@ type Download struct {
 func (c *Client) Download(ctx context.Context, request *Request) (*Download, error) {
 	var response *http.Response
 	from := ""
-	err := c.repeated(ctx, request, func(to string) error {
-		from = to
+	err := c.repeated(ctx, request, func(next hop) error {
+		from = next.to
 		return c.withCredential(ctx, func(credential string) (err error) {
-			response, err = c.send(ctx, to, request, credential)
+			response, err = c.send(ctx, next, request, credential)
 			if err == nil && response.StatusCode >= http.StatusMultipleChoices {
-				err = readFailure(ctx, to, response)
+				err = readFailure(ctx, next.to, response)
 			}
 			return err
 		})

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -32,8 +33,9 @@ type Client struct {
 	// Attempts is how often a request is answered by one address at most within that time.
 	Attempts int
 
-	http      *http.Client
-	addresses *addresses
+	// http takes as long as the longest poll, prompt leaves a server early that does not answer.
+	http, prompt *http.Client
+	addresses    *addresses
 	// wait is time passing, now the time; tests replace them.
 	wait func(context.Context, time.Duration) error
 	now  func() time.Time
@@ -46,7 +48,10 @@ const (
 	dialTimeoutSeveral = 2 * time.Second
 
 	headerTimeout = 60 * time.Second
-	answerMax     = 256 << 20
+	// promptTimeout is for a request that another address may answer instead.
+	promptTimeout = 10 * time.Second
+
+	answerMax = 256 << 20
 )
 
 // New makes a client of a server, which repeats for RetryUsually. The server is a base URL, or
@@ -65,6 +70,8 @@ func New(server string, credentials Credentials) *Client {
 		MaxIdleConnsPerHost:   64,
 		IdleConnTimeout:       30 * time.Second,
 	}
+	prompt := transport.Clone()
+	prompt.ResponseHeaderTimeout = promptTimeout
 	return &Client{
 		Server:      JoinAddresses(to.all),
 		Credentials: credentials,
@@ -72,6 +79,7 @@ func New(server string, credentials Credentials) *Client {
 		RetryFor:    RetryUsually,
 		Attempts:    attemptsMax,
 		http:        &http.Client{Transport: transport, CheckRedirect: refuseRedirect},
+		prompt:      &http.Client{Transport: prompt, CheckRedirect: refuseRedirect},
 		addresses:   to,
 		wait:        Pause,
 		now:         time.Now,
@@ -83,7 +91,10 @@ func New(server string, credentials Credentials) *Client {
 func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Close ends the idle connections.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+func (c *Client) Close() {
+	c.http.CloseIdleConnections()
+	c.prompt.CloseIdleConnections()
+}
 
 // Pause waits, or returns the error of a context that ends before.
 func Pause(ctx context.Context, wait time.Duration) error {
@@ -112,6 +123,8 @@ type Request struct {
 	// Harmless says that a second execution has no other effect than the first, as of a POST that
 	// only reads.
 	Harmless bool
+	// Slow says that the server may wait before it answers, as it does for a GET with wait.
+	Slow bool
 	// Refusal reads the refusal in a body whose status is one of success, nil if it has none. With
 	// several addresses, one that another server may not give is the failure of the request.
 	Refusal func(body []byte) *Failure
@@ -136,12 +149,25 @@ func (r *Request) repeatable(several bool) bool {
 	return r.Key != "" || r.Harmless
 }
 
+// mayBeSlow reports whether the server may wait before it answers.
+func (r *Request) mayBeSlow() bool {
+	_, query, _ := strings.Cut(r.Path, "?")
+	values, err := url.ParseQuery(query)
+	return r.Slow || err != nil || values.Has("wait")
+}
+
+// hop is where an attempt goes: the base URL of an address, and what sends it there.
+type hop struct {
+	to  string
+	via *http.Client
+}
+
 // signed sends a request with the credential.
 func (c *Client) signed(
-	ctx context.Context, to string, request *Request,
+	ctx context.Context, next hop, request *Request,
 ) (answer *Answer, err error) {
 	err = c.withCredential(ctx, func(credential string) error {
-		answer, err = c.once(ctx, to, request, credential)
+		answer, err = c.once(ctx, next, request, credential)
 		return err
 	})
 	return answer, err
@@ -184,15 +210,15 @@ func ReadAnswer(body io.Reader) ([]byte, error) {
 
 // once sends a request to an address and reads its answer.
 func (c *Client) once(
-	ctx context.Context, to string, request *Request, credential string,
+	ctx context.Context, next hop, request *Request, credential string,
 ) (*Answer, error) {
-	response, err := c.send(ctx, to, request, credential)
+	response, err := c.send(ctx, next, request, credential)
 	if err != nil {
 		return nil, err
 	}
 	body, err := ReadAnswer(response.Body)
 	if err = errors.Join(err, response.Body.Close()); err != nil && !errors.Is(err, errAnswerSize) {
-		err = unreachable(ctx, to, err)
+		err = unreachable(ctx, next.to, err)
 	}
 	if err != nil {
 		return nil, err
@@ -213,14 +239,14 @@ func (c *Client) once(
 
 // send sends a request to an address. The caller closes the body of the answer.
 func (c *Client) send(
-	ctx context.Context, to string, request *Request, credential string,
+	ctx context.Context, next hop, request *Request, credential string,
 ) (*http.Response, error) {
 	// Without a connection the server cannot have seen the request.
 	var connected atomic.Bool
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
 	})
-	out, err := http.NewRequestWithContext(traced, request.Method, to+request.Path,
+	out, err := http.NewRequestWithContext(traced, request.Method, next.to+request.Path,
 		bytes.NewReader(request.Body))
 	if err != nil {
 		return nil, err
@@ -235,9 +261,9 @@ func (c *Client) send(
 	if credential != "" {
 		out.Header.Set("Authorization", "Bearer "+credential)
 	}
-	response, err := c.http.Do(out)
+	response, err := next.via.Do(out)
 	if err != nil {
-		err = unreachable(ctx, to, err)
+		err = unreachable(ctx, next.to, err)
 		var lost *UnreachableError
 		switch {
 		case errors.As(err, &lost):

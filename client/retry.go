@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	mathrand "math/rand/v2"
+	"net"
 	"net/http"
 	"time"
 )
@@ -41,36 +42,66 @@ type course struct {
 	asked         time.Duration
 	// unsure is true if an attempt may have taken effect.
 	unsure bool
+	// early is the first address that was left early, negative for none. Unless another one has
+	// answered by the end of the round, one more is patient and begins there: a service that is slow
+	// answers, too.
+	early   int
+	patient bool
 }
 
 func (c *Client) course(request *Request) *course {
 	return &course{
-		client: c, request: request, begun: c.now(), at: int(c.addresses.current.Load()),
+		client: c, request: request, begun: c.now(), at: int(c.addresses.current.Load()), early: -1,
 	}
 }
 
 // address is the base URL to send to.
 func (w *course) address() string { return w.client.addresses.all[w.at] }
 
+// hop is where the next attempt goes.
+func (w *course) hop() hop {
+	if w.prompt() {
+		return hop{w.address(), w.client.prompt}
+	}
+	return hop{w.address(), w.client.http}
+}
+
+// prompt reports whether the next attempt leaves an address early that does not answer: another one
+// may, with no other effect. Where no round follows, the last address gets its time.
+func (w *course) prompt() bool {
+	c := w.client
+	return !w.patient && c.addresses.several() && w.request.repeatable(true) &&
+		!w.request.mayBeSlow() && (c.RetryFor > 0 || w.tried < len(c.addresses.all)-1)
+}
+
+// leftEarly reports whether an attempt was one of those, and had no answer in time.
+func (w *course) leftEarly(err error) bool {
+	var unsent *unsentError
+	var lost *UnreachableError
+	var slow net.Error
+	return w.prompt() && !errors.As(err, &unsent) && errors.As(err, &lost) && !lost.unsent &&
+		errors.As(lost.Cause, &slow) && slow.Timeout()
+}
+
 // Do sends a request, repeats it where that is safe, and returns an answer of success.
 //
 // Errors: *Failure, *UnreachableError, and those of Credentials and the context.
 func (c *Client) Do(ctx context.Context, request *Request) (*Answer, error) {
 	var answer *Answer
-	err := c.repeated(ctx, request, func(to string) (err error) {
-		answer, err = c.signed(ctx, to, request)
+	err := c.repeated(ctx, request, func(next hop) (err error) {
+		answer, err = c.signed(ctx, next, request)
 		return err
 	})
 	return answer, err
 }
 
-// repeated calls send with an address until it succeeds, or should not be called again.
+// repeated calls send with the next hop until it succeeds, or should not be called again.
 func (c *Client) repeated(
-	ctx context.Context, request *Request, send func(to string) error,
+	ctx context.Context, request *Request, send func(next hop) error,
 ) error {
 	way := c.course(request)
 	for {
-		err := send(way.address())
+		err := send(way.hop())
 		if ctx.Err() != nil {
 			return way.ended(err)
 		}
@@ -153,7 +184,14 @@ func (w *course) next(err error) (time.Duration, bool) {
 	case fate == final:
 		return 0, false
 	case fate == elsewhere && c.addresses.several():
+		if w.early < 0 && w.leftEarly(err) {
+			w.early = w.at
+		}
 		wait := w.move(err)
+		if wait > 0 && w.early >= 0 && !w.patient {
+			w.at, w.patient = w.early, true
+			return 0, c.RetryFor > 0
+		}
 		return wait, wait == 0 || w.within(wait, min(c.RetryFor, roundsFor))
 	}
 	w.attempts++

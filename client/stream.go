@@ -70,7 +70,7 @@ func (c *Client) events(
 	}
 	var response *http.Response
 	err := c.withCredential(ctx, func(credential string) (err error) {
-		response, err = c.openStream(ctx, way.address(), &request, credential)
+		response, err = c.openStream(ctx, hop{way.address(), c.http}, &request, credential)
 		return err
 	})
 	if err != nil {
@@ -111,9 +111,9 @@ func (c *Client) events(
 
 // openStream sends the request of a stream. Answers that are none are errors.
 func (c *Client) openStream(
-	ctx context.Context, to string, request *Request, credential string,
+	ctx context.Context, next hop, request *Request, credential string,
 ) (*http.Response, error) {
-	response, err := c.send(ctx, to, request, credential)
+	response, err := c.send(ctx, next, request, credential)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (c *Client) openStream(
 	if response.StatusCode == http.StatusOK && strings.HasPrefix(media, eventStream) {
 		return response, nil
 	}
-	return nil, readFailure(ctx, to, response)
+	return nil, readFailure(ctx, next.to, response)
 }
 
 // take adds one line of an event. Lines that begin with a colon are comments.

@@ -58,7 +58,7 @@ func (b *Bridge) ask(ctx context.Context, m *message) []byte {
 	repeats := true
 	if m.method == methodCall {
 		sent.Key, repeats = b.keyOf(m)
-		sent.Refusal = refusalIn
+		sent.Refusal, sent.Slow = refusalIn, m.waits
 	}
 	answer, err := b.send(ctx, sent)
 	if err != nil {

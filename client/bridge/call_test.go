@@ -53,6 +53,26 @@ func TestAnswersPassAsTheyAre(t *testing.T) {
 	})
 }
 
+// TestCallsThatWaitTakeTheirTime has calls of a tool that waits for events.
+func TestCallsThatWaitTakeTheirTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var slow []bool
+		h := connect(t, &fake{do: func(
+			_ context.Context, request *client.Request,
+		) (*client.Answer, error) {
+			slow = append(slow, request.Slow)
+			return answerTo(request, fine), nil
+		}}, "")
+		for _, arguments := range []string{`{}`, `{"wait":9}`, `{"wait":"9"}`} {
+			h.send(toolCall("1", "events_poll", arguments))
+			h.one()
+		}
+		if !slices.Equal(slow, []bool{false, true, true}) {
+			t.Errorf("slow: %v", slow)
+		}
+	})
+}
+
 func TestFailuresAreResults(t *testing.T) {
 	envelope := func(status int, code string) error {
 		return &client.Failure{

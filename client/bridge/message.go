@@ -43,6 +43,8 @@ type message struct {
 	key string
 	// ownKey says that the arguments have the member of the key, whatever its value is.
 	ownKey bool
+	// waits says that the server may wait before it answers.
+	waits bool
 	// same is equal for calls of the same tool with the same arguments.
 	same [sha256.Size]byte
 	// progress is the raw token of a request that wants notes of its progress.
@@ -141,9 +143,11 @@ func (m *message) readParams(raw jsontext.Value) {
 	m.tool, m.named = textOf(params.Name)
 	m.same = sha256.Sum256(bytes.Join([][]byte{[]byte(m.tool), params.Arguments}, []byte{0}))
 	var arguments struct {
-		Key jsontext.Value `json:"idempotency_key"`
+		Key  jsontext.Value `json:"idempotency_key"`
+		Wait jsontext.Value `json:"wait"`
 	}
 	if params.Arguments.Kind() == '{' && json.Unmarshal(params.Arguments, &arguments, lenient) == nil {
+		m.waits = len(arguments.Wait) > 0
 		m.ownKey = len(arguments.Key) > 0 && arguments.Key.Kind() != 'n'
 		if key, _ := textOf(arguments.Key); isVisible(key) {
 			m.key = key

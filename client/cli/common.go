@@ -47,7 +47,7 @@ func (a *account) agentID(ctx context.Context) (string, error) {
 			ID string `json:"id"`
 		} `json:"agent"`
 	}
-	err := a.Call(ctx, http.MethodGet, "/api/v1/agents/me", nil, &me)
+	err := a.Call(ctx, http.MethodGet, apiPath("agents", "me"), nil, &me)
 	return me.Agent.ID, err
 }
 
@@ -59,20 +59,6 @@ func (a *account) Do(ctx context.Context, request *client.Request) (*client.Answ
 		return nil, &advisedError{errNotSignedIn, "pws login " + a.Server}
 	}
 	return a.Client.Do(ctx, request)
-}
-
-// agentID is the ID of the caller. The server is asked if a key or a session was given.
-func (a *account) agentID(ctx context.Context) (string, error) {
-	if a.profile.AgentID != "" {
-		return a.profile.AgentID, nil
-	}
-	var me struct {
-		Agent struct {
-			ID string `json:"id"`
-		} `json:"agent"`
-	}
-	err := a.Call(ctx, http.MethodGet, apiPath("agents", "me"), nil, &me)
-	return me.Agent.ID, err
 }
 
 // account finds the profile of a command. Without a profile it is anonymous.
