@@ -46,10 +46,10 @@ func TestProfilesChangeDuringASignIn(t *testing.T) {
 	}()
 	<-asked
 	change("a longer handle")
-	told := make(chan string, 1)
-	go func() { told <- late.Caller().Handle }()
+	callers := make(chan string, 1)
+	go func() { callers <- late.Caller().Handle }()
 	select {
-	case handle := <-told:
+	case handle := <-callers:
 		if handle != "a longer handle" {
 			t.Errorf("the caller is %s", handle)
 		}
