@@ -150,8 +150,9 @@ func (f *follower) start(last uint64) {
 	f.reached.position = f.log.Covered()
 	f.queue.pushed, f.queue.missed = last, true
 	f.hub = wake.NewHub(f.engine.audience)
-	f.stopped.Go(f.run)
-	f.stopped.Go(f.expireAlways)
+	f.stopped.Go(func() { f.always(f.wake, "feed cannot follow the log; retrying", f.fill) })
+	// Those that follow and read do not wait for it.
+	f.stopped.Go(func() { f.always(nil, "feed cannot remove old events; retrying", f.expire) })
 	f.nudge()
 }
 
@@ -221,7 +222,9 @@ func (f *follower) push(one feedNote) {
 	}
 }
 
-func (f *follower) run() {
+// always calls a step often, and when it is woken, until the end. A step that fails is left alone
+// for a while.
+func (f *follower) always(wake <-chan struct{}, problem string, step func() error) {
 	tick := time.NewTicker(feedTick)
 	defer tick.Stop()
 	var again time.Time
@@ -229,43 +232,22 @@ func (f *follower) run() {
 		select {
 		case <-f.stop:
 			return
-		case <-f.wake:
+		case <-wake:
 		case <-tick.C:
 		}
 		if !again.IsZero() && time.Now().Before(again) {
 			continue
 		}
 		again = time.Time{}
-		if err := f.fill(); err != nil {
-			f.engine.log.Error("feed cannot follow the log; retrying", "error", err)
+		if err := step(); err != nil {
+			f.engine.log.Error(problem, "error", err)
 			again = time.Now().Add(feedAgainAfter)
 		}
 	}
 }
 
-// expire lets go of records that are not to be kept any more.
+// expire lets go of records that are not to be kept any more. It may take a second.
 func (f *follower) expire() error { return f.log.Expire(f.engine.clock.Now()) }
-
-// expireAlways expires records beside those that follow and read: it may take a second.
-func (f *follower) expireAlways() {
-	tick := time.NewTicker(feedTick)
-	defer tick.Stop()
-	var again time.Time
-	for {
-		select {
-		case <-f.stop:
-			return
-		case <-tick.C:
-		}
-		if time.Now().Before(again) {
-			continue
-		}
-		if err := f.expire(); err != nil {
-			f.engine.log.Error("old events cannot be removed as they should", "error", err)
-			again = time.Now().Add(feedAgainAfter)
-		}
-	}
-}
 
 // fill takes what was left since the last time.
 func (f *follower) fill() error {
