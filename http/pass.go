@@ -100,6 +100,9 @@ func (s *Server) pass(x *exchange, body []byte) error {
 	defer fasthttp.ReleaseRequest(p.request)
 	for {
 		outcome := outcomeNothing
+		if p.sent {
+			outcome = outcomeUnknown
+		}
 		if leader := p.group.Leader(); leader != 0 {
 			answer, got := p.ask(leader)
 			if got == "" {
@@ -120,6 +123,9 @@ func (s *Server) pass(x *exchange, body []byte) error {
 		}
 		select {
 		case <-s.stopping:
+			if p.sent {
+				return api.ErrOutcomeUnknown()
+			}
 			return errStopping
 		case <-s.cfg.after(leaderCheck):
 		}

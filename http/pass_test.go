@@ -297,3 +297,18 @@ func TestNoLeader(t *testing.T) {
 		}
 	}
 }
+
+// TestPassedOnAndNobodyLeads has the leader take a request and end, and nobody lead AFTER that: the
+// request may have had its effect.
+func TestPassedOnAndNobodyLeads(t *testing.T) {
+	var follower atomic.Pointer[servers]
+	address := silent(t, true, func() { follower.Load().leader.Store(0) })
+	f, group := startFollower(t, 3, map[uint64]string{3: address})
+	follower.Store(group)
+	got := f.post(t, "/v1/projects/p/fork", `{"text":"a"}`, "Idempotency-Key: k",
+		"Authorization: Bearer good")
+	reason, _ := got.envelope(t).Error.Details["reason"].(string)
+	if got.status != 503 || reason != "OUTCOME_UNKNOWN" {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+}
