@@ -409,6 +409,48 @@ func TestOneHungAddress(t *testing.T) {
 	})
 }
 
+// TestStalledBodies has an address stop in the middle of a body: of a request that it does not
+// read, and of an answer.
+func TestStalledBodies(t *testing.T) {
+	half := func(conn net.Conn) {
+		if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"ok\":")
+		}
+	}
+	post := Request{Method: "POST", Path: "/", Key: "k", Body: make([]byte, 1<<20)}
+	get := Request{Method: "GET", Path: "/"}
+	for name, c := range map[string]struct {
+		server  string
+		request Request
+		want    time.Duration
+		failed  bool
+	}{
+		"a request, another address":      {"http://deaf,http://live", post, promptTimeout, false},
+		"a request, the only address":     {"http://deaf", post, headerTimeout, true},
+		"an answer, another address":      {"http://half,http://live", get, headerTimeout, false},
+		"an answer, the only address":     {"http://half", get, headerTimeout, true},
+		"neither, with a body that flows": {"http://live", post, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client, _ := piped(t, c.server, map[string]func(net.Conn){
+					"deaf": func(net.Conn) {}, "half": half,
+					"live": func(conn net.Conn) { answerLate(t.Context(), conn, 0) },
+				})
+				client.RetryFor = 0
+				if !c.failed {
+					client.RetryFor = RetryUsually
+				}
+				begun := time.Now()
+				_, err := client.Do(t.Context(), &c.request)
+				if took := time.Since(begun); (err != nil) != c.failed || took != c.want {
+					t.Errorf("%v after %s, want %s", err, took, c.want)
+				}
+			})
+		})
+	}
+}
+
 // answerLate answers each request of a connection after a time.
 func answerLate(ctx context.Context, conn net.Conn, after time.Duration) {
 	requests := bufio.NewReader(conn)

@@ -341,6 +341,23 @@ func TestOneSessionForAll(t *testing.T) {
 	}
 }
 
+// TestFailedSignInIsShared has a caller wait for a sign-in that fails: it gets that error, and asks
+// for no other one. A later caller does.
+func TestFailedSignInIsShared(t *testing.T) {
+	server := newSignInServer(t)
+	folders, profile := profileIn(t, server.URL)
+	session := sessionOf(t, folders, profile)
+	failed := errors.New("the server hangs")
+	session.mu.failed, session.mu.failedAt = failed, time.Now().Add(time.Hour)
+	if _, err := session.Credential(t.Context()); !errors.Is(err, failed) {
+		t.Errorf("the error is %v", err)
+	}
+	session.mu.failedAt = time.Now()
+	if _, err := session.Credential(t.Context()); err != nil || server.opened.Load() != 1 {
+		t.Errorf("%d sessions were opened: %v", server.opened.Load(), err)
+	}
+}
+
 func TestSessionIsRenewedBeforeItEnds(t *testing.T) {
 	server := newSignInServer(t)
 	folders, profile := profileIn(t, server.URL)

@@ -243,14 +243,21 @@ func (c *Client) send(
 ) (*http.Response, error) {
 	// Without a connection the server cannot have seen the request.
 	var connected atomic.Bool
-	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+	limit := headerTimeout
+	if next.via == c.prompt {
+		limit = promptTimeout
+	}
+	silence := newSilence(ctx, limit)
+	traced := httptrace.WithClientTrace(silence.traced(), &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
 	})
 	out, err := http.NewRequestWithContext(traced, request.Method, next.to+request.Path,
 		bytes.NewReader(request.Body))
 	if err != nil {
+		silence.end(nil)
 		return nil, err
 	}
+	silence.send(out, request.Body)
 	for name, values := range request.Header {
 		out.Header[name] = values
 	}
@@ -263,7 +270,9 @@ func (c *Client) send(
 	}
 	response, err := next.via.Do(out)
 	if err != nil {
-		err = unreachable(ctx, next.to, err)
+		silence.timer.Stop()
+		err = unreachable(ctx, next.to, silence.cause(err))
+		silence.end(nil)
 		var lost *UnreachableError
 		switch {
 		case errors.As(err, &lost):
@@ -273,6 +282,8 @@ func (c *Client) send(
 		}
 		return nil, err
 	}
+	// What has begun to answer may be slow.
+	response.Body = &watched{response.Body, silence, headerTimeout, true}
 	return response, nil
 }
 

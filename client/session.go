@@ -71,6 +71,9 @@ type Session struct {
 		saved SavedSession
 		// own is true for a session that no other process has, because its file cannot be written.
 		own bool
+		// failed is the last sign-in that failed, with when it ended.
+		failed   error
+		failedAt time.Time
 	}
 }
 
@@ -134,12 +137,24 @@ func (s *Session) Renew(ctx context.Context, refused string) (string, error) {
 // other returns the credential of the first session that suits: the one in memory, the one in the
 // file, or a new one. One goroutine of one process opens it, the others wait. Where files cannot be
 // written, as in a sandbox, this process has a session of its own.
-func (s *Session) other(ctx context.Context, suits func(*SavedSession) bool) (string, error) {
+func (s *Session) other(
+	ctx context.Context, suits func(*SavedSession) bool,
+) (credential string, err error) {
+	begun := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if suits(&s.mu.saved) {
 		return s.mu.saved.Credential, nil
 	}
+	if s.mu.failedAt.After(begun) {
+		// Who has waited for a sign-in that failed does not wait for another one.
+		return "", s.mu.failed
+	}
+	defer func() {
+		if err != nil && ctx.Err() == nil {
+			s.mu.failed, s.mu.failedAt = err, time.Now()
+		}
+	}()
 	use := func() bool {
 		saved, err := s.folders.readSession(s.profile)
 		if err != nil || !suits(&saved) {
@@ -151,7 +166,7 @@ func (s *Session) other(ctx context.Context, suits func(*SavedSession) bool) (st
 	if use() {
 		return s.mu.saved.Credential, nil
 	}
-	err := s.folders.Locked(ctx, "session-"+s.profile.Name, func() error {
+	err = s.folders.Locked(ctx, "session-"+s.profile.Name, func() error {
 		if use() {
 			return nil
 		}

@@ -70,8 +70,22 @@ func (f *Failure) undone() bool {
 // ended is the error that the request ends with. A refusal for now, such as that of a limit, says
 // nothing about attempts before it.
 func (w *course) ended(err error) error {
-	if w.unsure && Undone(err) && !Refused(err) {
+	if w.unsure && Undone(err) && !(Refused(err) && decided(err)) {
 		return &unsureError{err}
 	}
 	return err
+}
+
+// decided reports whether a refusal came AFTER the service has looked for the key of the request.
+// Who calls, and what the caller may see and do, is checked before, and may have changed since.
+func decided(err error) bool {
+	var failure *Failure
+	if !errors.As(err, &failure) {
+		return false
+	}
+	switch failure.Status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound:
+		return false
+	}
+	return true
 }

@@ -45,6 +45,13 @@ func TestUndone(t *testing.T) {
 		"a final refusal after a lost answer": {
 			[]http.HandlerFunc{cut, refused(409, "PROJECT_MOVED")}, true,
 		},
+		// Whose session it is, and what may be seen, is checked before the key is looked for.
+		"an ended session after a lost answer": {
+			[]http.HandlerFunc{cut, refused(401, "SESSION_REVOKED")}, false,
+		},
+		"a project that is not seen after a lost answer": {
+			[]http.HandlerFunc{cut, refused(404, "PROJECT_NOT_FOUND")}, false,
+		},
 		"a lost answer after a limit": {[]http.HandlerFunc{refused(429, "RATE_LIMITED"), cut}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -101,3 +108,18 @@ type failing struct{}
 
 func (failing) Credential(context.Context) (string, error)    { return "", errLostSignIn }
 func (failing) Renew(context.Context, string) (string, error) { return "", errLostSignIn }
+
+// TestNoHiddenRepeats has a connection that was used before end without an answer: the request goes
+// out once, as Undone takes for granted.
+func TestNoHiddenRepeats(t *testing.T) {
+	server, asked := script(t, answer(200, fine), cut, answer(200, fine))
+	client, _ := unwaiting(t, server.URL, nil)
+	client.RetryFor = 0
+	for nth, failed := range []bool{false, true} {
+		request := &Request{Method: "POST", Path: "/", Key: "k", Body: []byte("{}")}
+		_, err := client.Do(t.Context(), request)
+		if (err != nil) != failed || int(asked.Load()) != nth+1 {
+			t.Errorf("%v after %d requests", err, asked.Load())
+		}
+	}
+}

@@ -136,16 +136,16 @@ func (b *Bridge) unanswered(ctx context.Context, m *message, key string, err err
 	var failure *client.Failure
 	var lost *client.UnreachableError
 	var unsigned *client.SignInError
-	refused := errors.As(err, &failure) && failure.Status < http.StatusInternalServerError
-	if key != "" && !m.ownKey && !refused {
+	if key != "" && !m.ownKey && !client.Refused(err) {
 		b.remember(m, key)
 	}
+	refused := errors.As(err, &failure)
 	if ctx.Err() != nil {
 		return nil
 	}
-	expired := failure != nil &&
+	expired := refused &&
 		(failure.Code == "SESSION_INVALID" || failure.Code == "SESSION_EXPIRED")
-	if failure != nil && failure.Answer != nil && !expired {
+	if refused && failure.Answer != nil && !expired {
 		if said := m.response(failure.Answer.Body); said != nil {
 			return said
 		}
@@ -156,7 +156,7 @@ func (b *Bridge) unanswered(ctx context.Context, m *message, key string, err err
 	switch {
 	case errors.As(err, &lost):
 		return b.failed(m, unreachable(lost.Server, lost.Cause.Error()))
-	case failure == nil:
+	case !refused:
 		return b.failed(m, &problem{
 			Code: codeFailed, Message: err.Error(), NextStep: b.nextStep(err),
 		})

@@ -79,23 +79,26 @@ func (t *Tree) Contribute(ctx context.Context, o PushOptions) (done Pushed, err 
 	if err != nil {
 		return done, err
 	}
-	err = t.fill(ctx, w, changes)
+	if err := t.fill(ctx, w, changes); err != nil {
+		return done, errors.Join(err, t.abandon(ctx, w))
+	}
 	var submitted struct {
 		Contribution struct {
 			ID string `json:"id"`
 		} `json:"contribution"`
 	}
-	if err == nil {
-		body := struct {
-			Summary string `json:"summary"`
-		}{o.Message}
-		at := workspacePath(w.ID) + "/submit"
-		err = t.remote.Client.Call(ctx, http.MethodPost, at, body, &submitted)
-	}
+	body := struct {
+		Summary string `json:"summary"`
+	}{o.Message}
+	at := workspacePath(w.ID) + "/submit"
+	err = t.remote.Client.Call(ctx, http.MethodPost, at, body, &submitted)
 	switch {
 	case client.IsCode(err, "APPROVAL_PENDING"):
 		done.Contribution, done.Pending = w.Contribution, true
 		return done, nil
+	case err != nil && !client.Undone(err):
+		// It may have been submitted: the next one is another revision of it, or finds it pending.
+		return done, err
 	case err != nil:
 		return done, errors.Join(err, t.abandon(ctx, w))
 	}

@@ -35,10 +35,12 @@ type fake struct {
 		keys map[string]int
 		// workspaces are their agents, agent is the one of all requests.
 		workspaces []string
-		agent      string
-		removed    map[string]bool
-		published  int
-		cut        bool
+		// submitted counts submissions that had an effect.
+		submitted int
+		agent     string
+		removed   map[string]bool
+		published int
+		cut       bool
 		// asked counts the requests to publish, refuse refuses all of them unless it is nil.
 		asked  int
 		refuse error
@@ -60,6 +62,10 @@ func newFake(t *testing.T, files map[string]string) *fake {
 		"POST " + at + "/changesets":         f.publish,
 		"POST " + at + "/workspaces":         f.openWorkspace,
 		"GET /api/v1/workspaces/{w}":         f.readWorkspace,
+		"DELETE /api/v1/workspaces/{w}":      f.readWorkspace,
+		"POST /api/v1/workspaces/{w}/submit": f.submit,
+
+		"PUT /api/v1/workspaces/{w}/files/{path...}": f.readWorkspace,
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { f.answer(w, r, handle) })
 	}
@@ -129,6 +135,17 @@ func (f *fake) readWorkspace(r *http.Request) (any, error) {
 		return nil, err
 	}
 	return f.workspace(nth), nil
+}
+
+// submit has an effect once.
+func (f *fake) submit(*http.Request) (any, error) {
+	if f.mu.submitted > 0 {
+		return nil, refusal(http.StatusConflict, "APPROVAL_PENDING")
+	}
+	if f.mu.submitted++; f.mu.cut {
+		return nil, errors.New("cut")
+	}
+	return map[string]any{"contribution": map[string]any{"id": "ctr_0"}}, nil
 }
 
 func (f *fake) workspace(nth int) any {

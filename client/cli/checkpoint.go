@@ -70,7 +70,7 @@ func (c *CheckpointCommand) request(
 	}
 	var tasks []any
 	for _, id := range c.Done {
-		done, err := env.proof(caller, id)
+		done, err := env.proof(ctx, caller, id)
 		if err != nil {
 			return nil, err
 		}

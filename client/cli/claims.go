@@ -143,7 +143,9 @@ func writeClaims(path string, all *claims, now time.Time) error {
 
 // proof is the claim of a task that the caller made in this directory, as members of a body. It is
 // empty where none is known: then the server takes the caller's own claim.
-func (e *Env) proof(caller *account, task string) (map[string]any, error) {
+func (e *Env) proof(
+	ctx context.Context, caller *account, task string,
+) (map[string]any, error) {
 	path, err := e.claimsPath()
 	if err != nil {
 		return nil, err
@@ -155,6 +157,10 @@ func (e *Env) proof(caller *account, task string) (map[string]any, error) {
 	claim, known := all.Tasks[task]
 	if !known || !claim.of(caller) {
 		return map[string]any{}, nil
+	}
+	me, err := caller.agentID(ctx)
+	if err != nil || me != claim.AgentID {
+		return map[string]any{}, err
 	}
 	return members("claim_id", claim.ClaimID, "fencing_token", claim.FencingToken), nil
 }
@@ -189,10 +195,10 @@ func (c *claims) note(caller *account, answer *claimAnswer, sent time.Time) {
 	}
 }
 
-// lost notes that the server knows of no such claim.
-func (e *Env) lost(ctx context.Context, task string) {
+// lost notes that the server knows of no such claim. One that was made since stays.
+func (e *Env) lost(ctx context.Context, task, claimID string) {
 	err := e.changeClaims(ctx, func(all *claims) {
-		if claim, known := all.Tasks[task]; known {
+		if claim, known := all.Tasks[task]; known && claim.ClaimID == claimID {
 			claim.Lost = true
 			all.Tasks[task] = claim
 		}

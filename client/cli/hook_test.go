@@ -53,7 +53,11 @@ func newHookPlace(t *testing.T) *hookPlace {
 
 func (p *hookPlace) serve(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/api/v1/agents/me" {
-		give(w, map[string]any{"agent": map[string]any{"id": "agt_1"}})
+		agent := "agt_1"
+		if r.Header.Get("Authorization") == "Bearer other" {
+			agent = "agt_2"
+		}
+		give(w, map[string]any{"agent": map[string]any{"id": agent}})
 		return
 	}
 	if !strings.HasSuffix(r.URL.Path, "/claim/renew") {
@@ -290,6 +294,53 @@ func TestBeatsAreOfAgents(t *testing.T) {
 	p.now = p.now.Add(beatEvery)
 	if p.beat(t); p.renewals.Load() != 3 {
 		t.Errorf("%d renewals with the session of an agent", p.renewals.Load())
+	}
+}
+
+// TestSessionsHaveRoundsOfTheirOwn has two agents whose sessions do not say whose they are. The
+// hook of one does not take the round of the other.
+func TestSessionsHaveRoundsOfTheirOwn(t *testing.T) {
+	p := newHookPlace(t)
+	p.claim(t, "tsk_a")
+	p.now = p.now.Add(beatEvery)
+	env, _ := p.env(strings.NewReader("{}"))
+	env.Lookup = func(name string) (string, bool) {
+		value, set := map[string]string{varToken: "other", varServer: p.server}[name]
+		return value, set
+	}
+	if err := (&HookBeat{Hook{Within: time.Minute}}).Run(t.Context(), env); err != nil {
+		t.Error(err)
+	}
+	if p.renewals.Load() != 0 {
+		t.Errorf("%d renewals by another agent", p.renewals.Load())
+	}
+	if p.beat(t); p.renewals.Load() != 1 {
+		t.Errorf("%d renewals", p.renewals.Load())
+	}
+}
+
+// TestClaimsOfOthersStay has an agent learn that it has no claim of a task that another agent of
+// the directory holds.
+func TestClaimsOfOthersStay(t *testing.T) {
+	p := newHookPlace(t)
+	p.claim(t, "tsk_a")
+	p.claimedBy(t, "agt_2", "tsk_a")
+	env, _ := p.env(nil)
+	common := Common{Server: p.server}
+	caller, err := common.account(env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer caller.close()
+	proof, err := env.proof(t.Context(), caller, "tsk_a")
+	if err != nil || len(proof) > 0 {
+		t.Errorf("the proof of another agent: %v, %v", proof, err)
+	}
+	for _, claim := range []string{"clm_other", "clm_tsk_a"} {
+		env.lost(t.Context(), "tsk_a", claim)
+		if held := p.claims(t).Tasks["tsk_a"]; held.Lost != (held.ClaimID == claim) {
+			t.Errorf("lost is %v AFTER %s", held.Lost, claim)
+		}
 	}
 }
 

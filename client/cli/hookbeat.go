@@ -43,6 +43,10 @@ func (h *HookBeat) Run(ctx context.Context, env *Env) error {
 		}
 		defer caller.close()
 		caller.RetryFor = hookRetry
+		// A session or a key that was given from outside does not say whose it is.
+		if caller.profile.AgentID, err = caller.agentID(ctx); err != nil {
+			return err
+		}
 		due, err := h.takeRound(ctx, env, caller, &all)
 		if err != nil || len(due) == 0 {
 			return err
@@ -126,7 +130,7 @@ func (h *HookBeat) renew(
 		switch {
 		case err == nil:
 		case client.IsRefusal(err):
-			env.lost(ctx, task)
+			env.lost(ctx, task, due[task].ClaimID)
 			lost = append(lost, task)
 		default:
 			failed = append(failed, fmt.Errorf("renewing the claim of %s: %w", task, err))

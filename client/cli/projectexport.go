@@ -71,11 +71,8 @@ func (a *account) download(
 	}
 	defer func() { err = errors.Join(err, answer.Body.Close()) }()
 	body := env.shown(answer.Body, answer.Size)
-	// A body that is shorter than its length is an error of its own.
-	fetch := func(to io.Writer) (int64, error) { return io.Copy(to, body) }
-	if answer.Size < 0 {
-		fetch = func(to io.Writer) (int64, error) { return copyWhole(to, body, whole, a.Server) }
-	}
+	// A length shows nothing either: a proxy that keeps whole answers gives that of what it has got.
+	fetch := func(to io.Writer) (int64, error) { return copyWhole(to, body, whole, a.Server) }
 	if name == "" || name == "-" {
 		_, err := fetch(env.Out)
 		return err

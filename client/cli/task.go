@@ -240,7 +240,7 @@ func (c *aTask) asHolder(
 		return err
 	}
 	defer caller.close()
-	proof, err := env.proof(caller, c.Task)
+	proof, err := env.proof(ctx, caller, c.Task)
 	if err != nil {
 		return err
 	}
@@ -250,8 +250,9 @@ func (c *aTask) asHolder(
 		return err
 	}
 	err = c.changeClaim(ctx, env, caller, made, text)
-	if client.IsCode(err, codeClaimLost) {
-		env.lost(ctx, c.Task)
+	// Without the proof of a claim of its own, the caller learns nothing of the one that is known.
+	if claimID, sent := proof["claim_id"].(string); sent && client.IsCode(err, codeClaimLost) {
+		env.lost(ctx, c.Task, claimID)
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -39,13 +40,20 @@ func someBodies(t *testing.T) map[string][]byte {
 }
 
 // TestCutDownloadsAreNoFiles cuts each body everywhere, as a proxy passes it on that does not know
-// its length: with an end, in chunks or at the end of the connection.
+// its length: with an end, in chunks or at the end of the connection; or that gives the length of
+// what it has got.
 func TestCutDownloadsAreNoFiles(t *testing.T) {
 	var body []byte
-	chunked := false
+	way := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if chunked {
-			http.NewResponseController(w).Flush()
+		const chunked, measured = 0, 1
+		switch way {
+		case chunked:
+			_ = http.NewResponseController(w).Flush()
+			_, _ = w.Write(body)
+			return
+		case measured:
+			w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 			_, _ = w.Write(body)
 			return
 		}
@@ -65,7 +73,7 @@ func TestCutDownloadsAreNoFiles(t *testing.T) {
 		// The line end of a text is no part of it.
 		least := len(bytes.TrimRight(whole, "\n"))
 		for size := 0; size <= len(whole); size++ {
-			body, chunked = whole[:size], size%2 == 0
+			body, way = whole[:size], size%3
 			env, out := p.env(nil)
 			name := filepath.Join(t.TempDir(), "file")
 			run := func(name string) error {
