@@ -9,10 +9,8 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -241,17 +239,12 @@ func (c *Client) once(
 func (c *Client) send(
 	ctx context.Context, next hop, request *Request, credential string,
 ) (*http.Response, error) {
-	// Without a connection the server cannot have seen the request.
-	var connected atomic.Bool
 	limit := headerTimeout
 	if next.via == c.prompt {
 		limit = promptTimeout
 	}
 	silence := newSilence(ctx, limit)
-	traced := httptrace.WithClientTrace(silence.traced(), &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
-	})
-	out, err := http.NewRequestWithContext(traced, request.Method, next.to+request.Path,
+	out, err := http.NewRequestWithContext(silence.traced(), request.Method, next.to+request.Path,
 		bytes.NewReader(request.Body))
 	if err != nil {
 		silence.end(nil)
@@ -276,8 +269,8 @@ func (c *Client) send(
 		var lost *UnreachableError
 		switch {
 		case errors.As(err, &lost):
-			lost.unsent = !connected.Load()
-		case !connected.Load():
+			lost.unsent = !silence.connected.Load()
+		case !silence.connected.Load():
 			err = &unsentError{err}
 		}
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"sync/atomic"
 	"time"
 )
 
@@ -26,6 +27,9 @@ type silence struct {
 	end   context.CancelCauseFunc
 	timer *time.Timer
 	limit time.Duration
+	// connected is set when there is a connection. Without one the server cannot have seen the
+	// request.
+	connected atomic.Bool
 }
 
 func newSilence(ctx context.Context, limit time.Duration) *silence {
@@ -36,10 +40,13 @@ func newSilence(ctx context.Context, limit time.Duration) *silence {
 	return s
 }
 
-// traced has the timer run while a request is written on a connection.
+// traced notes the connection, and has the timer run while a request is written on it.
 func (s *silence) traced() context.Context {
 	return httptrace.WithClientTrace(s, &httptrace.ClientTrace{
-		GotConn:      func(httptrace.GotConnInfo) { s.timer.Reset(s.limit) },
+		GotConn: func(httptrace.GotConnInfo) {
+			s.connected.Store(true)
+			s.timer.Reset(s.limit)
+		},
 		WroteRequest: func(httptrace.WroteRequestInfo) { s.timer.Stop() },
 	})
 }

@@ -20,9 +20,8 @@ const claimsFile = "claims.json"
 type claims struct {
 	// Tasks are the claims by the ID of their task.
 	Tasks map[string]heldClaim `json:"tasks"`
-	// Beats are when a hook last renewed the claims of each agent, or tried to, by the agent's ID. It
-	// is empty for a session that does not say whose it is. Files of earlier programs have one time
-	// for all agents instead, which is not read.
+	// Beats are when a hook last renewed the claims of each agent, or tried to, by the agent's ID.
+	// Files of earlier programs have one time for all agents instead, which is not read.
 	Beats map[string]time.Time `json:"beats,omitzero"`
 }
 

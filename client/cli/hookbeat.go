@@ -117,15 +117,8 @@ func (c *claims) due(caller *account, now time.Time) map[string]heldClaim {
 func (h *HookBeat) renew(
 	ctx context.Context, env *Env, caller *account, due map[string]heldClaim,
 ) (lost []string, err error) {
-	me, err := caller.agentID(ctx)
-	if err != nil {
-		return nil, err
-	}
 	var failed []error
 	for _, task := range slices.Sorted(maps.Keys(due)) {
-		if due[task].AgentID != me {
-			continue
-		}
 		err := env.renewClaim(ctx, caller, task, due[task])
 		switch {
 		case err == nil:
