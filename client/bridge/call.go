@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -47,7 +48,7 @@ func (b *Bridge) forward(ctx context.Context, m *message) {
 
 // ask returns the answer to a request.
 func (b *Bridge) ask(ctx context.Context, m *message) []byte {
-	if b.cfg.ReadOnly && m.method == methodCall && m.named && !b.mayCall(m.tool) {
+	if b.cfg.ReadOnly && m.method == methodCall && m.named && !b.hintsOf(m.tool).ReadOnly {
 		return b.failed(m, &problem{
 			Code:     codeReadOnly,
 			Message:  "This host was given the tools that read, and this is none of them.",
@@ -80,6 +81,9 @@ func (b *Bridge) ask(ctx context.Context, m *message) []byte {
 	}
 	if caller := b.cfg.Service.Caller(); !caller.SignedIn && refusalCode(said) == codeSignIn {
 		return b.failed(m, signIn(caller))
+	}
+	if m.resultOf(said) != nil && refusalIn(said) == nil {
+		b.forget(m.tool)
 	}
 	return b.claims.taken(m, said)
 }
@@ -213,8 +217,8 @@ const (
 type unanswered map[[sha256.Size]byte]lostCall
 
 type lostCall struct {
-	key string
-	at  time.Time
+	tool, key string
+	at        time.Time
 }
 
 // keyOf is the Idempotency-Key of a call: that of its arguments, or that of the same call if it has
@@ -247,6 +251,23 @@ func (b *Bridge) remember(m *message, key string) {
 		}
 	}
 	if len(b.mu.unanswered) < unansweredMax {
-		b.mu.unanswered[m.same] = lostCall{key, time.Now()}
+		b.mu.unanswered[m.same] = lostCall{m.tool, key, time.Now()}
 	}
+}
+
+// forget drops the keys of the unanswered calls of a tool that replaces or removes something, AFTER
+// another call of it took effect. A repeat of them is meant to replace what that call has written,
+// and the answer of before would leave it as it is.
+func (b *Bridge) forget(tool string) {
+	b.mu.Lock()
+	some := len(b.mu.unanswered) > 0
+	b.mu.Unlock()
+	if !some || !b.hintsOf(tool).Destructive {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	maps.DeleteFunc(b.mu.unanswered, func(_ [sha256.Size]byte, lost lostCall) bool {
+		return lost.tool == tool
+	})
 }

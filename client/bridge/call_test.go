@@ -270,6 +270,38 @@ func TestReplays(t *testing.T) {
 	}
 }
 
+// TestCallAfterAnotherThatReplaces checks that a call which got no answer is made anew, and not
+// replayed, AFTER another call of its tool replaced what it wrote.
+func TestCallAfterAnotherThatReplaces(t *testing.T) {
+	lost := &client.UnreachableError{Server: server, Cause: errors.New("reset")}
+	for _, one := range []struct {
+		tool, between string
+		answer        any
+		repeats       bool
+	}{
+		{"task.update", "task.update", fine, false},
+		{"task_update", "task_update", fine, false},
+		{"task.update", "task.update", refusal("TASK_NOT_FOUND"), true},
+		{"task.update", "state.set", fine, true},
+		{"task.create", "task.create", fine, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			service, keys := answering(lost, one.answer, fine)
+			h := connect(t, service, "")
+			for _, line := range []string{
+				toolCall("1", one.tool, `{"title":"A"}`), toolCall("2", one.between, `{"title":"B"}`),
+				toolCall("3", one.tool, `{"title":"A"}`),
+			} {
+				h.send(line)
+				h.one()
+			}
+			if repeats := (*keys)[2] == (*keys)[0]; repeats != one.repeats {
+				t.Errorf("%+v: repeats: %t", one, repeats)
+			}
+		})
+	}
+}
+
 func TestCallThatStillRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		service, keys := answering(refusal(codeRunning), refusal(codeRunning), fine)

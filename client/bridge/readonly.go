@@ -26,7 +26,7 @@ func onlyReads(answer []byte) []byte {
 		if err != nil {
 			return answer
 		}
-		if _, reads := readTool(value); reads {
+		if _, hints := readTool(value); hints.ReadOnly {
 			kept = append(kept, bytes.Clone(value))
 		}
 	}
@@ -35,24 +35,31 @@ func onlyReads(answer []byte) []byte {
 	}, nil)
 }
 
-// readTool returns the name of a tool in a list, and whether it changes nothing.
-func readTool(tool jsontext.Value) (name string, reads bool) {
-	var one struct {
-		Name        string `json:"name"`
-		Annotations struct {
-			ReadOnly bool `json:"readOnlyHint"`
-		} `json:"annotations"`
-	}
-	err := json.Unmarshal(tool, &one, lenient)
-	return one.Name, err == nil && one.Annotations.ReadOnly
+// hints are what a tool says of its effects.
+type hints struct {
+	ReadOnly bool `json:"readOnlyHint"`
+	// Destructive tools replace or remove something.
+	Destructive bool `json:"destructiveHint"`
 }
 
-// mayCall reports whether a bridge that only reads passes on a call of this tool. It trusts the
-// tables of this program, not the hints of the server.
-func (b *Bridge) mayCall(tool string) bool {
+// readTool returns the name of a tool in a list, and its hints. Without a name it has none.
+func readTool(tool jsontext.Value) (string, hints) {
+	var one struct {
+		Name        string `json:"name"`
+		Annotations hints  `json:"annotations"`
+	}
+	if json.Unmarshal(tool, &one, lenient) != nil {
+		return "", hints{}
+	}
+	return one.Name, one.Annotations
+}
+
+// hintsOf returns the hints of a tool by the tables of this program, not by what the server says.
+// A tool that is not in them has none.
+func (b *Bridge) hintsOf(tool string) hints {
 	offline, err := b.offline(b.cfg.Service.Caller().Server)
 	if err != nil {
-		return false
+		return hints{}
 	}
 	const list = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
 	for _, query := range []string{"", "names=underscore"} {
@@ -62,13 +69,13 @@ func (b *Bridge) mayCall(tool string) bool {
 			} `json:"result"`
 		}
 		if json.Unmarshal(offline.Answer(query, nil, []byte(list)), &answer, lenient) != nil {
-			return false
+			return hints{}
 		}
 		for _, one := range answer.Result.Tools {
-			if name, reads := readTool(one); name == tool {
-				return reads
+			if name, found := readTool(one); name == tool {
+				return found
 			}
 		}
 	}
-	return false
+	return hints{}
 }
