@@ -412,10 +412,8 @@ func (f *searchFill) writeBatch(position uint64, durable func()) error {
 			return err
 		}
 	}
-	batch := f.batch
-	f.batch = search.NewBatch()
 	f.written, f.writtenAt = position, time.Now()
-	return f.x.Write(batch, position, durable)
+	return f.x.Write(f.batch, position, durable)
 }
 
 // busy says whether there are many writers, who come first.

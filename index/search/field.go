@@ -149,50 +149,34 @@ func (f *field) AnalyzedTokenFrequencies() index.TokenFrequencies { return f.ter
 func (f *field) NumPlainTextBytes() uint64                        { return uint64(len(f.value)) }
 
 // count adds the words of a text, each with the given weight.
-func (f *field) count(text string, weight int) {
-	// Allocate terms in blocks, because there are many and all live as long as the batch.
-	var block []index.TokenFreq
-	eachTerm(text, func(term []byte) {
+func (f *field) count(s *space, text string, weight int) {
+	eachTerm(&s.room, text, func(term []byte) {
 		if len(term) == 0 {
 			return
 		}
 		f.length++
-		known, ok := f.terms[string(term)]
-		if !ok {
-			if len(block) == 0 {
-				block = make([]index.TokenFreq, 64)
-			}
-			known, block = &block[0], block[1:]
-			known.Term = append([]byte(nil), term...)
-			f.terms[string(term)] = known
-		}
+		known := s.term(f.terms, term)
 		known.SetFrequency(known.Frequency() + weight)
 	})
 }
 
 // countNames adds the terms of names. They do not add to the length of the field.
-func (f *field) countNames(d *Document) {
-	var room [2 + wordBytesMax]byte
-	d.eachName(func(mark, term string, adds int) {
-		key := append(append(room[:0], mark...), term...)
-		known, ok := f.terms[string(key)]
-		if !ok {
-			known = &index.TokenFreq{Term: append([]byte(nil), key...)}
-			f.terms[string(key)] = known
-		}
+func (f *field) countNames(s *space, d *Document) {
+	key := make([]byte, 0, 2+wordBytesMax)
+	d.eachName(&s.room, func(mark string, term []byte, adds int) {
+		known := s.term(f.terms, append(append(key, mark...), term...))
 		known.SetFrequency(max(known.Frequency(), adds))
 	})
 }
 
-func exactly(name string, options index.FieldIndexingOptions, terms ...[]byte) *field {
+// exactly makes a field of these terms.
+func (s *space) exactly(name string, options index.FieldIndexingOptions, terms ...string) *field {
 	f := &field{
 		name: name, options: options | index.IndexField, length: len(terms),
 		terms: make(index.TokenFrequencies, len(terms)),
 	}
 	for _, term := range terms {
-		one := &index.TokenFreq{Term: term}
-		one.SetFrequency(1)
-		f.terms[string(term)] = one
+		s.term(f.terms, []byte(term)).SetFrequency(1)
 	}
 	return f
 }
@@ -201,25 +185,19 @@ func exactly(name string, options index.FieldIndexingOptions, terms ...[]byte) *
 type entry struct {
 	id     string
 	fields []*field
+	space  *space
 }
 
-func newEntry(d *Document) *entry {
-	words := &field{
-		name: fieldWords, options: index.IndexField, terms: make(index.TokenFrequencies, 64),
-	}
-	words.count(d.Title, titleWeight)
-	words.count(d.Body, bodyWeight(d.Key.Kind))
-	words.countNames(d)
-	terms := make([][]byte, len(d.Terms))
-	for at, term := range d.Terms {
-		terms[at] = []byte(term)
-	}
+func (s *space) newEntry(d *Document) *entry {
+	words := &field{name: fieldWords, options: index.IndexField, terms: s.set()}
+	words.count(s, d.Title, titleWeight)
+	words.count(s, d.Body, bodyWeight(d.Key.Kind))
+	words.countNames(s, d)
 	known := facts{updatedAt: d.UpdatedAt, version: d.Version}
-	return &entry{id: d.Key.Encode(), fields: []*field{
+	return &entry{id: d.Key.Encode(), space: s, fields: []*field{
 		words,
-		exactly(fieldTerms, index.SkipFreqNorm, terms...),
-		exactly(fieldFacts, index.SkipFreqNorm|index.DocValues,
-			known.encode()),
+		s.exactly(fieldTerms, index.SkipFreqNorm, d.Terms...),
+		s.exactly(fieldFacts, index.SkipFreqNorm|index.DocValues, string(known.encode())),
 	}}
 }
 
@@ -240,7 +218,7 @@ func (e *entry) HasComposite() bool { return false }
 func (e *entry) NumPlainTextBytes() uint64 { return 0 }
 
 func (e *entry) AddIDField() {
-	own := exactly(fieldID, index.StoreField, []byte(e.id))
+	own := e.space.exactly(fieldID, index.StoreField, e.id)
 	own.value = []byte(e.id)
 	e.fields = append(e.fields, own)
 }

@@ -37,7 +37,7 @@ var nameWeights = map[Kind]struct{ word, exact int }{
 }
 
 // exactKey returns a key that equal names share: their folded words without separators.
-func exactKey(name string) string {
+func exactKey(name string) []byte {
 	key := make([]byte, 0, exactBytesMax)
 	for found := (scanner{text: name}); found.next(); {
 		for word := range strings.SplitSeq(name[found.start:found.end], "_") {
@@ -49,18 +49,19 @@ func exactKey(name string) string {
 		_, _ = sum.Write(key)
 		key = sum.Sum(key[:exactBytesMax-8])
 	}
-	return string(key)
+	return key
 }
 
-// eachName yields the terms of the names of a document, and the score of each.
-func (d *Document) eachName(yield func(mark, term string, adds int)) {
+// eachName yields the terms of the names of a document, and the score of each. The bytes are valid
+// until the next call.
+func (d *Document) eachName(room *termRoom, yield func(mark string, term []byte, adds int)) {
 	exact := func(name string, adds int) {
-		if key := exactKey(name); key != "" {
+		if key := exactKey(name); len(key) > 0 {
 			yield(exactMark, key, adds)
 		}
 	}
 	words := func(text string, adds int) {
-		eachTerm(text, func(term []byte) { yield(nameMark, string(term), adds) })
+		eachTerm(room, text, func(term []byte) { yield(nameMark, term, adds) })
 	}
 	if d.Key.Kind != File {
 		weight := nameWeights[d.Key.Kind]

@@ -194,7 +194,7 @@ func (r *run) openWords(documents uint64) error {
 		return nil
 	}
 	r.exact = new(postings)
-	return r.add(r.exact, fieldWords, exactMark+exactKey(words.Text), documents, 1)
+	return r.add(r.exact, fieldWords, exactMark+string(exactKey(words.Text)), documents, 1)
 }
 
 // word opens the postings of a word: of itself, of all its parts together, and of longer words.

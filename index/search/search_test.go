@@ -123,9 +123,8 @@ func fileDocument(path, body string, updatedAt int64, terms ...string) *Document
 
 // full returns an index with the given number of documents.
 func full(t testing.TB, documents int) (*Index, *corpus) {
-	x, c := open(t, filepath.Join(t.TempDir(), "search")), newCorpus(1)
+	x, c, b := open(t, filepath.Join(t.TempDir(), "search")), newCorpus(1), NewBatch()
 	for n := 0; n < documents; {
-		b := NewBatch()
 		for range min(256, documents-n) {
 			b.Put(c.document(n))
 			n++

@@ -121,10 +121,12 @@ func (x *Index) read(do func(reader index.IndexReader) error) error {
 	})
 }
 
-// Batch is a set of changes that are applied atomically.
+// Batch is a set of changes that are applied atomically. The next changes use its memory again.
 type Batch struct {
 	batch *index.Batch
 	bytes int
+	// space has the terms of the documents.
+	space space
 }
 
 // NewBatch makes an empty batch.
@@ -132,7 +134,7 @@ func NewBatch() *Batch { return &Batch{batch: index.NewBatch()} }
 
 // Put adds a document or replaces the one with its key.
 func (b *Batch) Put(d *Document) {
-	b.batch.Update(newEntry(d))
+	b.batch.Update(b.space.newEntry(d))
 	b.bytes += len(d.Title) + len(d.Body)
 }
 
@@ -158,7 +160,8 @@ func (b *Batch) Bytes() int { return b.bytes }
 var positionKey = []byte("position")
 
 // Write applies the changes, and sets the position of the log that the index has reached. They are
-// visible to searches at once; durable, if not nil, is called when they are on disk.
+// visible to searches at once; durable, if not nil, is called when they are on disk. The batch is
+// empty then, unless there is an error.
 func (x *Index) Write(b *Batch, position uint64, durable func()) error {
 	return x.use(func() error {
 		b.batch.SetInternal(positionKey, encodePosition(position))
@@ -169,8 +172,15 @@ func (x *Index) Write(b *Batch, position uint64, durable func()) error {
 			return err
 		}
 		x.rounds.add(b.bytes, durable != nil)
+		b.empty()
 		return nil
 	})
+}
+
+// empty takes the documents out of a batch that was written: the segment has copies of them.
+func (b *Batch) empty() {
+	b.batch, b.bytes = index.NewBatch(), 0
+	b.space.release()
 }
 
 func encodePosition(position uint64) []byte {

@@ -223,10 +223,12 @@ func cut(text string, bytesMax int) string {
 	return text[:bytesMax]
 }
 
-// eachTerm yields the terms of a text: its words and their parts. The bytes are valid until the
-// next call.
-func eachTerm(text string, yield func(term []byte)) {
-	var room [rawBytesMax]byte
+// termRoom is memory for one term.
+type termRoom [rawBytesMax]byte
+
+// eachTerm yields the terms of a text: its words and their parts. The bytes are in the room, valid
+// until the next call.
+func eachTerm(room *termRoom, text string, yield func(term []byte)) {
 	found := scanner{text: text}
 	for found.next() {
 		word := text[found.start:found.end]
