@@ -22,7 +22,7 @@ func offer(t testing.TB, e *Engine, project, agent id.ID, folder string) id.ID {
 // importing reads an artifact as a handler does.
 func importing(t testing.TB, e *Engine, artifact, agent id.ID, prefix string) *work.ImportArtifact {
 	t.Helper()
-	source, err := e.Owner(id.Artifact, artifact)
+	source, err := e.Owner(id.Artifact, artifact, agent)
 	if err != nil || source == nil {
 		t.Fatalf("the owner is %v, %v", source, err)
 	}

@@ -67,11 +67,13 @@ func (o ownerIndex) of(record id.ID) (candidates []*handle) {
 	return candidates
 }
 
-// Owner implements api.Engine. It loads candidates that are not in memory. One that cannot be
-// loaded is an error only where no other owns the record.
-func (e *Engine) Owner(kind id.Prefix, record id.ID) (owner *work.Project, fault error) {
+// Owner implements api.Engine. It loads candidates that are not in memory and that the agent may
+// read. One that cannot be loaded is an error only where no other owns the record.
+func (e *Engine) Owner(
+	kind id.Prefix, record, agent id.ID,
+) (owner *work.Project, fault error) {
 	for _, h := range e.owners.of(record) {
-		p, err := e.Project(h.id)
+		p, err := e.ProjectFor(h.id, agent)
 		switch {
 		case err != nil:
 			fault = err

@@ -23,9 +23,9 @@ func createOf(t testing.TB, e *Engine, owner id.ID, bits byte, v work.Visibility
 	return project
 }
 
-func wantNobody(t testing.TB, e *Engine, kind id.Prefix, record id.ID) {
+func wantNobody(t testing.TB, e *Engine, kind id.Prefix, record, agent id.ID) {
 	t.Helper()
-	if p, err := e.Owner(kind, record); p != nil || err != nil {
+	if p, err := e.Owner(kind, record, agent); p != nil || err != nil {
 		t.Errorf("%s is found in %v, %v", record.Format(kind), p, err)
 	}
 }
@@ -63,13 +63,13 @@ func TestOwnerIsFoundByID(t *testing.T) {
 	}
 	for _, project := range projects {
 		p := viewOf(t, e, project)
-		wantNobody(t, e, id.Task, p.Head().ID)
-		wantNobody(t, e, id.Changeset, p.Head().ID.Next())
-		wantNobody(t, e, id.Handoff, p.Head().ID)
-		wantNobody(t, e, id.WorkSession, project)
+		wantNobody(t, e, id.Task, p.Head().ID, owner)
+		wantNobody(t, e, id.Changeset, p.Head().ID.Next(), owner)
+		wantNobody(t, e, id.Handoff, p.Head().ID, owner)
+		wantNobody(t, e, id.WorkSession, project, owner)
 	}
-	wantNobody(t, e, id.Task, id.ID{})
-	wantNobody(t, e, id.Task, e.stamp(owner).ID(0))
+	wantNobody(t, e, id.Task, id.ID{}, owner)
+	wantNobody(t, e, id.Task, e.stamp(owner).ID(0), owner)
 }
 
 // TestOwnerLoadsFewProjects makes more projects with the same project bits than Owner looks in.
@@ -89,7 +89,7 @@ func TestOwnerLoadsFewProjects(t *testing.T) {
 		config := e.config
 		config.Dir = crashCopy(t, e.config.Dir)
 		again := start(t, config)
-		p, err := again.Owner(id.Changeset, head)
+		p, err := again.Owner(id.Changeset, head, owner)
 		loaded := min(n+1, candidatesMax)
 		if err != nil || (p != nil) != (n < candidatesMax) || viewsLoaded(again) != loaded {
 			t.Fatalf("project %d: %v, %v, %d are loaded, want %d", n, p, err,
@@ -101,10 +101,10 @@ func TestOwnerLoadsFewProjects(t *testing.T) {
 		if n > 1 {
 			continue
 		}
-		if wantNobody(t, again, id.Task, e.stamp(owner).ID(0)); viewsLoaded(again) != n+1 {
+		if wantNobody(t, again, id.Task, e.stamp(owner).ID(0), owner); viewsLoaded(again) != n+1 {
 			t.Fatal("project bits that no project has have loaded one")
 		}
-		wantNobody(t, again, id.Task, head)
+		wantNobody(t, again, id.Task, head, owner)
 		if viewsLoaded(again) != candidatesMax || again.handles.Size() != len(projects)+1 {
 			t.Fatalf("%d are loaded", viewsLoaded(again))
 		}
@@ -129,10 +129,10 @@ func TestCandidateThatCannotBeLoaded(t *testing.T) {
 		return w.Put(datadir.ProjectKey(broken), s.Position(), []byte("no project"))
 	})
 	again := start(t, config)
-	if p, err := again.Owner(id.Task, task); err != nil || p == nil || p.ID != sound {
+	if p, err := again.Owner(id.Task, task, owner); err != nil || p == nil || p.ID != sound {
 		t.Fatalf("the task is found in %v, %v", p, err)
 	}
-	if p, err := again.Owner(id.Task, task.Next()); err == nil || p != nil {
+	if p, err := again.Owner(id.Task, task.Next(), owner); err == nil || p != nil {
 		t.Fatalf("a task that may be there or not is found in %v, %v", p, err)
 	}
 }

@@ -23,6 +23,47 @@ var errRetired = errors.New("handle retired")
 // errSectionMissing says that the snapshot lacks a section of a project that it holds.
 var errSectionMissing = errors.New("its section is missing")
 
+// ProjectFor implements api.Engine.
+func (e *Engine) ProjectFor(project, agent id.ID) (*work.Project, error) {
+	if h, ok := e.handles.Load(project); !ok || e.hides(h, agent) {
+		return nil, nil
+	}
+	p, err := e.Project(project)
+	if p == nil || !p.Readable(agent) {
+		return nil, err
+	}
+	return p, nil
+}
+
+// hides reports whether an agent may not read a project, as far as that is known without the disk. A
+// stranger neither loads a project nor learns from the time of an answer that there is one.
+func (e *Engine) hides(h *handle, agent id.ID) bool {
+	if view := h.view.Load(); view != nil {
+		return !view.project.Readable(agent)
+	}
+	h.mu.Lock()
+	known := h.mu.stale&index.ForMemberships == 0
+	h.mu.Unlock()
+	return known && e.projections.of.Memberships.Hides(h.id, agent)
+}
+
+// refusal is the error of a command to a project that its caller may not read, BEFORE anything of
+// the project is loaded and without a wait for what others write: that of a project which does not
+// exist. It is nil for all others, for the server's own commands, which no agent gives, and on a
+// server that does not lead, because what it shows may be old.
+func (e *Engine) refusal(h *handle, request *api.Order) error {
+	if request.Agent.IsZero() || e.leading() == 0 || !e.hides(h, request.Agent) {
+		return nil
+	}
+	if view := h.view.Load(); view != nil {
+		return work.Authorize(request.Command, view.project, request.Agent)
+	}
+	if work.Leaves(request.Command) {
+		return nil
+	}
+	return work.Authorize(request.Command, nil, request.Agent)
+}
+
 // Project implements api.Engine: the published view of a project, nil where there is none.
 func (e *Engine) Project(project id.ID) (*work.Project, error) {
 	h, ok := e.handles.Load(project)
@@ -144,6 +185,9 @@ func (e *Engine) Do(request api.Order) (api.Done, error) {
 				return api.Done{}, request.Command.Authorize(nil, request.Agent)
 			}
 			h, _ = e.handles.LoadOrStore(request.Project, &handle{id: request.Project})
+		}
+		if err := e.refusal(h, &request); err != nil {
+			return api.Done{}, err
 		}
 		done, err := e.order(h, request)
 		if err != errRetired {
@@ -326,6 +370,9 @@ func (e *Engine) Summary(project id.ID) (*work.Project, error) { return e.summar
 
 // Readable implements api.Engine.
 func (e *Engine) Readable(project, agent id.ID) (bool, error) {
+	if h, ok := e.handles.Load(project); !ok || e.hides(h, agent) {
+		return false, nil
+	}
 	p, err := e.summary(project)
 	return p != nil && p.Readable(agent), err
 }

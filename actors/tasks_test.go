@@ -142,10 +142,12 @@ func sorted(list []index.TaskPlace) []index.TaskPlace {
 	return list
 }
 
+// checkOwned looks for the records of a project by their IDs. Those of a deleted one are not found.
 func checkOwned(t testing.TB, what string, e *Engine, p *work.Project) {
 	t.Helper()
 	check := func(kind id.Prefix, record id.ID) {
-		if owner, err := e.Owner(kind, record); owner == nil || owner.ID != p.ID {
+		owner, err := e.Owner(kind, record, p.Owner)
+		if err != nil || (owner != nil) != p.Readable(p.Owner) || owner != nil && owner.ID != p.ID {
 			t.Errorf("%s: %s of %v is found in %v, %v", what, record.Format(kind), p.ID, owner, err)
 		}
 	}

@@ -186,7 +186,7 @@ func importArtifact(c *Call, body *ImportArtifact) (Reply, error) {
 
 // offer reads an artifact for its import: ARTIFACT_NOT_FOUND, REUSE_NOT_PERMITTED.
 func (c *Call) offer(wanted id.ID) (*work.ImportSource, error) {
-	source, err := c.Service.Engine.Owner(id.Artifact, wanted)
+	source, err := c.Service.Engine.Owner(id.Artifact, wanted, c.Agent)
 	if err != nil {
 		return nil, err
 	}

@@ -249,11 +249,11 @@ func (i *importer) readRelation(from *Relation, field string) (work.Relation, so
 func (i *importer) leaveOutHidden() error {
 	kept := i.command.Relations[:0]
 	for _, relation := range i.command.Relations {
-		target, err := i.call.Service.Engine.Project(relation.Record.Target)
+		target, err := i.call.Service.Engine.ProjectFor(relation.Record.Target, i.call.Agent)
 		if err != nil {
 			return err
 		}
-		if target == nil || !target.Readable(i.call.Agent) {
+		if target == nil {
 			i.leftOut.Relations++
 			continue
 		}

@@ -96,7 +96,7 @@ func (c *Call) owner(
 ) (project *work.Project, record id.ID, err error) {
 	record, ok := id.Parse(kind, c.Param(paramOf[kind]))
 	if ok {
-		project, err = c.Service.Engine.Owner(kind, record)
+		project, err = c.Service.Engine.Owner(kind, record, c.Agent)
 	}
 	if project == nil && err == nil {
 		err = missing()

@@ -81,7 +81,7 @@ func (c *Call) edited(
 ) (Reply, error) {
 	searched := 0
 	for try := 0; try < editTriesMax && searched <= 2*work.EditReadBytesMax; try++ {
-		view, err := c.Service.Engine.Project(project)
+		view, err := c.Service.Engine.ProjectFor(project, c.Agent)
 		if err != nil {
 			return Reply{}, err
 		}

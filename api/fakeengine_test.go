@@ -60,6 +60,14 @@ func (d *fakeEngine) Secret() []byte                       { return []byte("secr
 func (d *fakeEngine) Blob(hash work.Hash) ([]byte, error)  { return d.blobs[hash], nil }
 func (d *fakeEngine) Project(id.ID) (*work.Project, error) { return d.project, nil }
 
+// ProjectFor implements api.Engine.
+func (d *fakeEngine) ProjectFor(_, agent id.ID) (*work.Project, error) {
+	if d.project == nil || !d.project.Readable(agent) {
+		return nil, nil
+	}
+	return d.project, nil
+}
+
 // BeginRead implements api.Engine.
 func (d *fakeEngine) BeginRead() (api.ReadMark, error) { return 0, nil }
 

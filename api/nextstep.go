@@ -318,9 +318,9 @@ func (s *situation) look() {
 
 func (s *situation) holder(kind id.Prefix, entity id.ID) (*work.Project, error) {
 	if kind == id.Project {
-		return s.call.Service.Engine.Project(entity)
+		return s.call.Service.Engine.ProjectFor(entity, s.call.Agent)
 	}
-	return s.call.Service.Engine.Owner(kind, entity)
+	return s.call.Service.Engine.Owner(kind, entity, s.call.Agent)
 }
 
 // lookInside finds the records of the project that the error is about: by the path, then by the

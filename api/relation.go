@@ -121,12 +121,9 @@ func createRelation(c *Call, body *CreateRelation) (Reply, error) {
 	if err := command.Authorize(view, c.Agent); err != nil {
 		return Reply{}, err
 	}
-	target, err := c.Service.Engine.Project(command.Target)
+	target, err := c.readableProject(command.Target)
 	if err != nil {
 		return Reply{}, err
-	}
-	if target == nil || !target.Readable(c.Agent) {
-		return Reply{}, errProjectNotFound()
 	}
 	// The target shows the relation, with its note.
 	if err := target.RequireNotBlocked(c.Agent); err != nil {
@@ -223,10 +220,7 @@ func (p *relationPage) look(project id.ID) (found *work.Project, goOn bool) {
 	if len(p.seen) == relationProjectsMax {
 		return nil, false
 	}
-	found, p.err = p.call.Service.Engine.Project(project)
-	if found != nil && !found.Readable(p.call.Agent) {
-		found = nil
-	}
+	found, p.err = p.call.Service.Engine.ProjectFor(project, p.call.Agent)
 	p.seen[project] = found
 	return found, p.err == nil
 }

@@ -132,9 +132,9 @@ func (c *Call) findReported(report *identity.MakeReport, text string) (err error
 	report.Entity = entityID
 	var view *work.Project
 	if kind.Prefix() == id.Project {
-		view, err = c.Service.Engine.Project(entityID)
+		view, err = c.Service.Engine.ProjectFor(entityID, c.Agent)
 	} else {
-		view, err = c.Service.Engine.Owner(kind.Prefix(), entityID)
+		view, err = c.Service.Engine.Owner(kind.Prefix(), entityID, c.Agent)
 	}
 	if err != nil {
 		return err

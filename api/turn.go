@@ -119,12 +119,12 @@ func (c *Call) planned(
 	render func(plan *work.MergePlan, p *work.Project, r work.Result) (Reply, error),
 ) (Reply, error) {
 	for try := range plansMax {
-		view, err := c.Service.Engine.Project(project)
+		view, err := c.Service.Engine.ProjectFor(project, c.Agent)
 		if err != nil {
 			return Reply{}, err
 		}
 		var plan *work.MergePlan
-		if view != nil && view.Readable(c.Agent) {
+		if view != nil {
 			if plan, err = merge(view); err != nil {
 				return Reply{}, err
 			}

@@ -71,12 +71,8 @@ func requireParts(state *UploadState, body *FinishUpload) error {
 // finishedUpload replies for an upload whose project exists: with the answer that is stored with
 // the project. Errors: PROJECT_NOT_FOUND if the project was deleted since.
 func (c *Call) finishedUpload(state *UploadState) (Reply, error) {
-	view, err := c.Service.Engine.Project(state.Project)
-	if err != nil {
+	if _, err := c.readableProject(state.Project); err != nil {
 		return Reply{}, err
-	}
-	if view == nil || !view.Readable(c.Agent) {
-		return Reply{}, errProjectNotFound()
 	}
 	i := &importer{call: c, command: work.ImportProject{ID: state.Project}}
 	return i.makeProject(state)

@@ -215,11 +215,11 @@ func textOrNil(text string) *string {
 // missing entity.
 func (c *Call) entity(kind work.EntityType, entityID id.ID) (p *work.Project, err error) {
 	if kind == work.EntityProject {
-		p, err = c.Service.Engine.Project(entityID)
+		p, err = c.Service.Engine.ProjectFor(entityID, c.Agent)
 	} else {
-		p, err = c.Service.Engine.Owner(kind.Prefix(), entityID)
+		p, err = c.Service.Engine.Owner(kind.Prefix(), entityID, c.Agent)
 	}
-	if err == nil && (p == nil || !p.Readable(c.Agent)) {
+	if err == nil && p == nil {
 		err = kind.Missing()
 	}
 	return p, err

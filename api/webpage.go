@@ -81,12 +81,9 @@ func (c *Call) TurnHolder(project string) (handle string, err error) {
 	if !ok {
 		return "", errProjectNotFound()
 	}
-	view, err := c.Service.Engine.Project(wanted)
+	view, err := c.readableProject(wanted)
 	if err != nil {
 		return "", err
-	}
-	if view == nil || !view.Readable(c.Agent) {
-		return "", errProjectNotFound()
 	}
 	if turn, held := view.Turn(c.Now); held {
 		handle = c.handle(turn.Agent)

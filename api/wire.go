@@ -16,6 +16,9 @@ import (
 type Projects interface {
 	// Project returns the published view of a project, nil where there is none.
 	Project(project id.ID) (*work.Project, error)
+	// ProjectFor is Project for a caller that may not be allowed to read it: nil as where there is
+	// none. It loads no project for them.
+	ProjectFor(project, agent id.ID) (*work.Project, error)
 	// Do gives a command to a project and returns AFTER its effects are durable and published.
 	Do(order Order) (Done, error)
 	// Stamp returns a stamp for what is prepared BEFORE a command to a project.
@@ -26,8 +29,8 @@ type Projects interface {
 	// PublicProjects lists PUBLIC projects, newest first, behind the one the position names.
 	PublicProjects(after index.Position, limit int) ([]*work.Project, error)
 	// Owner returns the project that has an entity of a kind, for the kinds that work.Project.Has
-	// knows; nil where none has. It finds and does not authorize.
-	Owner(kind id.Prefix, entity id.ID) (*work.Project, error)
+	// knows, and that an agent may read; nil where none is.
+	Owner(kind id.Prefix, entity, agent id.ID) (*work.Project, error)
 	// Tree returns the tree of a project as it was after a changeset, one for all who ask for the
 	// same.
 	Tree(p *work.Project, at *work.Changeset) *work.Tree
@@ -242,14 +245,16 @@ func (c *Call) readable() (*work.Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	view, err := c.Service.Engine.Project(project)
-	if err != nil {
-		return nil, err
+	return c.readableProject(project)
+}
+
+// readableProject returns the published view of a project if the caller may see it.
+func (c *Call) readableProject(project id.ID) (*work.Project, error) {
+	view, err := c.Service.Engine.ProjectFor(project, c.Agent)
+	if view == nil && err == nil {
+		err = errProjectNotFound()
 	}
-	if view == nil || !view.Readable(c.Agent) {
-		return nil, errProjectNotFound()
-	}
-	return view, nil
+	return view, err
 }
 
 // changesetOf returns the changeset in the path of a readable project: CHANGESET_NOT_FOUND.

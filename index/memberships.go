@@ -139,6 +139,18 @@ func (m *Memberships) Count(agent id.ID) int {
 	return len(m.mu.of[agent])
 }
 
+// Hides reports whether a project is PRIVATE and an agent is certainly no member of it. Its time
+// grows with the number of the agent's projects.
+func (m *Memberships) Hides(project, agent id.ID) bool {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	p := m.mu.projects[project]
+	if p == nil || p.visibility != work.Private {
+		return false
+	}
+	return !slices.ContainsFunc(m.mu.of[agent], func(one membership) bool { return one.project == p })
+}
+
 // Named reports whether the name of a project contains a folded text.
 func (m *Memberships) Named(project id.ID, text string) bool {
 	m.mu.RLock()

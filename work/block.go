@@ -35,10 +35,16 @@ func Authorize(command Command, p *Project, agent id.ID) error {
 	if err := command.Authorize(p, agent); err != nil {
 		return err
 	}
-	if _, leaving := command.(*UnwatchProject); p == nil || leaving {
+	if p == nil || Leaves(command) {
 		return nil
 	}
 	return p.RequireNotBlocked(agent)
+}
+
+// Leaves reports whether a command is accepted from agents that may no longer read the project.
+func Leaves(command Command) bool {
+	_, leaves := command.(*UnwatchProject)
+	return leaves
 }
 
 // RequireNotBlocked returns FORBIDDEN for a blocked agent.
