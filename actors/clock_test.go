@@ -44,6 +44,49 @@ func TestClock(t *testing.T) {
 	}
 }
 
+// TestClockOfMember goes through what happens to the clock of a member of a group: it follows, sees
+// stamps of the log, leads, and other members do or do not show the time of its system's clock.
+func TestClockOfMember(t *testing.T) {
+	const start, hour = 1_000_000, 3_600_000
+	now, trusted := reading{start, 0}, true
+	source := func() reading { return now }
+	c := clock{trusts: func() bool { return trusted }}
+	c.source.Store(&source)
+	c.follows.Store(true)
+	for _, row := range []struct {
+		what         string
+		do           func()
+		wall, steady int64
+		trusted      bool
+		want         int64
+	}{
+		{"follows", nil, 0, 0, true, 0},
+		{"sees a newer stamp", func() { c.note(start + 700) }, 500, 500, true, 700},
+		{"jumps, and others do not", nil, hour, 1_000, false, 1_000},
+		{"goes on like that", nil, hour + 2_000, 3_000, false, 3_000},
+		{"is repaired", nil, 4_000, 4_000, false, 4_000},
+		{"jumps with others", nil, hour, 5_000, true, hour},
+		{"goes on with them", nil, hour + 1_500, 6_500, false, hour + 1_500},
+		{"jumps back", nil, 7_000, 7_000, true, 7_000},
+		{"sees another stamp", func() { c.note(start + 9_000) }, 8_000, 8_000, true, 9_000},
+		{"leads", c.lead, 8_500, 8_500, true, 9_000},
+		{"goes on behind the stamp", nil, 9_500, 9_500, true, 9_500},
+		{"jumps as a leader, and others do not", nil, hour, 10_000, false, 10_000},
+		{"is set back as a leader", nil, -hour, 10_000, false, 10_000},
+		{"goes on at half the pace", nil, -hour + 1_000, 11_000, false, 10_500},
+		{"follows again", c.follow, -hour + 2_000, 12_000, false, 10_500},
+		{"is repaired as a follower", nil, 13_000, 13_000, true, 13_000},
+	} {
+		now, trusted = reading{start + row.wall, row.steady}, row.trusted
+		if row.do != nil {
+			row.do()
+		}
+		if got := c.Now(); got != start+row.want {
+			t.Errorf("%s: %d, want %d", row.what, got-start, row.want)
+		}
+	}
+}
+
 // TestClockGoesOnAfterARestart starts on a snapshot that covers the whole log, with a system clock
 // that is behind.
 func TestClockGoesOnAfterARestart(t *testing.T) {

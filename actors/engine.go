@@ -89,6 +89,9 @@ type Config struct {
 	AskMark func()
 	// AskHeld has another server, that has followed all that this one has, answer HeldOf.
 	AskHeld func(ctx context.Context, hashes []byte) ([]byte, error)
+	// TrustClock says whether other servers show about the time of the system's clock, AFTER that has
+	// jumped forward; nil means that there are none.
+	TrustClock func() bool
 	// OpenJournal opens the log of entries; journal.OpenLocal.
 	OpenJournal func(journal.Options) (journal.Journal, *journal.Recovery, error)
 
@@ -194,6 +197,8 @@ func Open(config Config) (*Engine, *Recovery, error) {
 		inbox:  index.NewInbox(),
 		stop:   make(chan struct{}),
 	}
+	e.clock.trusts = config.TrustClock
+	e.clock.follows.Store(config.SharedJournal)
 	e.accounts = newAccounts(config.Stored)
 	e.residents = newResidents(config.ProjectBytes)
 	e.recents = newRecents(config.RecentBytesMax)

@@ -16,7 +16,7 @@ func (e *Engine) Follow(position uint64, payload []byte) error {
 	if err != nil {
 		return inLog(position, err)
 	}
-	e.clock.raise(decoded.Now)
+	e.clock.note(decoded.Now)
 	for _, blob := range decoded.Blobs {
 		e.recents.count(decoded.Agent, int64(len(blob.Content)))
 		e.blobs.Add(position, blobs.Hash(blob.Hash), bytes.Clone(blob.Content))

@@ -35,8 +35,8 @@ func (e *Engine) ProjectFor(project, agent id.ID) (*work.Project, error) {
 	return p, nil
 }
 
-// hides reports whether an agent may not read a project, as far as that is known without the disk. A
-// stranger neither loads a project nor learns from the time of an answer that there is one.
+// hides reports whether an agent may not read a project, as far as that is known without the disk.
+// A stranger neither loads a project nor learns from the time of an answer that there is one.
 func (e *Engine) hides(h *handle, agent id.ID) bool {
 	if view := h.view.Load(); view != nil {
 		return !view.project.Readable(agent)

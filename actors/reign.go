@@ -8,11 +8,17 @@ import (
 
 // Lead implements journal.Machine. Actors are made anew from the published views: all that was
 // durable BEFORE the reign is in them, and what was not is lost.
-func (e *Engine) Lead(reign journal.Reign) { e.reign.Store(uint64(reign)) }
+func (e *Engine) Lead(reign journal.Reign) {
+	e.clock.lead()
+	e.reign.Store(uint64(reign))
+}
 
 // Yield implements journal.Machine. Actors refuse all orders from now on. The journal refuses the
 // entries of those that have not noticed yet.
-func (e *Engine) Yield() { e.reign.Store(0) }
+func (e *Engine) Yield() {
+	e.reign.Store(0)
+	e.clock.follow()
+}
 
 // leading is the reign of this server, 0 while it does not lead.
 func (e *Engine) leading() journal.Reign { return journal.Reign(e.reign.Load()) }

@@ -105,7 +105,7 @@ func (e *Engine) replay(report *Recovery) error {
 	applying.batches <- batch
 	close(applying.batches)
 	applying.ended.Wait()
-	e.clock.raise(newest)
+	e.clock.note(newest)
 	if fault := applying.failed.Load(); fault != nil {
 		// It is about an entry before that of any other error.
 		return *fault

@@ -35,11 +35,17 @@ type clocks struct {
 	}
 }
 
-// sample is how far ahead of the own clock another one was, and when.
+// sample is what another clock showed, and when, by a clock of this process that is never set.
 type sample struct {
-	ahead time.Duration
-	at    time.Time
-	alarm bool
+	theirs time.Time
+	at     time.Time
+	alarm  bool
+}
+
+// ahead is how far the other clock is ahead of the own one now, if it has gone on since. It changes
+// at once when the own clock is set.
+func (s *sample) ahead(now time.Time) time.Duration {
+	return s.theirs.Add(now.Sub(s.at)).Sub(now.Round(0))
 }
 
 // possession is the newest entry that a member had, and when.
@@ -59,14 +65,15 @@ func (c *clocks) note(member uint64, theirs, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before := c.mu.of[member]
-	one := sample{ahead: theirs.Sub(now.Round(0)), at: now, alarm: before.alarm}
-	switch off := one.ahead.Abs(); {
+	one := sample{theirs: theirs, at: now, alarm: before.alarm}
+	ahead := one.ahead(now)
+	switch off := ahead.Abs(); {
 	case off > clockAlarm && !before.alarm:
 		one.alarm = true
-		c.log.Warn("the clocks of two members differ", "member", member, "ahead", one.ahead)
+		c.log.Warn("the clocks of two members differ", "member", member, "ahead", ahead)
 	case off < clockQuiet && before.alarm:
 		one.alarm = false
-		c.log.Info("the clocks of two members agree again", "member", member, "ahead", one.ahead)
+		c.log.Info("the clocks of two members agree again", "member", member, "ahead", ahead)
 	}
 	c.mu.of[member] = one
 	if now.Sub(before.at) >= clockFresh {
@@ -111,7 +118,7 @@ func (c *clocks) ahead(now time.Time) map[uint64]time.Duration {
 	all := map[uint64]time.Duration{}
 	for member, one := range c.mu.of {
 		if now.Sub(one.at) < clockFresh {
-			all[member] = one.ahead
+			all[member] = one.ahead(now)
 		}
 	}
 	return all

@@ -58,6 +58,23 @@ func (m *Membership) watchFitness() {
 	}
 }
 
+// ClockIsNear reports whether most voters, this one included, show about the time of its clock now.
+func (m *Membership) ClockIsNear() bool {
+	ahead := m.network.clocks.ahead(m.network.config.Now())
+	voters, near := 0, 0
+	for _, one := range m.Status().Members {
+		if !one.Voter {
+			continue
+		}
+		voters++
+		if d, known := ahead[one.Number]; one.Number == m.settings.Number ||
+			known && d.Abs() <= clockLeads {
+			near++
+		}
+	}
+	return near > voters/2
+}
+
 // voting is what Journal.SetEligible and SetLeast are called with.
 type voting struct {
 	eligible bool

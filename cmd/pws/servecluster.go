@@ -168,6 +168,7 @@ func (m *member) asked(question []byte) ([]byte, error) { return m.engine.HeldOf
 func (m *member) configure(engine *actors.Config, transport *http.Config) {
 	if m.of != nil {
 		engine.OpenJournal, engine.SharedJournal = m.of.OpenJournal, true
+		engine.TrustClock = m.of.ClockIsNear
 		engine.SeeSession = func(seen identity.Caller) {
 			m.of.Note(append(seen.Agent[:], seen.Session[:]...))
 		}
