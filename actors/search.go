@@ -21,9 +21,11 @@ import (
 )
 
 const (
-	// searchRoundMax is how many documents one round of indexing changes, searchBatchBytes how much
-	// text they have, and searchLooksMax how many it compares. One step may exceed each of them.
+	// searchRoundMax is how many documents one round of indexing changes, searchRoundCalm how many
+	// while processors are free, searchBatchBytes how much text they have, and searchLooksMax how many
+	// it compares. One step may exceed each of them.
 	searchRoundMax   = 256
+	searchRoundCalm  = 2048
 	searchBatchBytes = 1 << 20
 	searchLooksMax   = 4096
 	// searchViewBytes is how much memory the projects take that a round has read from disk.
@@ -45,10 +47,6 @@ const (
 	// is indexed once; searchRestMax is the most.
 	searchRest    = 50 * time.Millisecond
 	searchRestMax = 2 * time.Second
-	// searchShare is how many times as long as a round the pause behind it is while there are many
-	// writers, and searchBusy how many entries a second are many.
-	searchShare = 9
-	searchBusy  = 200
 	// searchNote is how often the position is written where nothing else is.
 	searchNote = 5 * time.Second
 	// searchCloseWait bounds how long a stop waits for the last batch to be durable.

@@ -42,9 +42,7 @@ type searchFill struct {
 	// size is the size of the index on disk, measured at sizedAt.
 	size    int64
 	sizedAt time.Time
-	// seen is the entry that was the newest at seenAt, to estimate how many writers there are.
-	seen   uint64
-	seenAt time.Time
+	pace    searchPace
 }
 
 // run indexes until the engine stops or the index fails. An index that failed on a full disk is
@@ -78,7 +76,7 @@ func (s *searching) runOnce() (full bool) {
 	}
 	s.index.Store(x)
 	s.openOnce.Do(func() { close(s.opened) })
-	f := &searchFill{searching: s, x: x, batch: search.NewBatch(), seenAt: time.Now()}
+	f := &searchFill{searching: s, x: x, batch: search.NewBatch()}
 	err = f.fill()
 	if err == nil {
 		err = f.finish()
@@ -242,7 +240,8 @@ func (f *searchFill) round() error {
 	f.views = map[id.ID]*work.Project{}
 	f.looked, f.copiesTook, f.viewBytes = 0, 0, 0
 	f.mark = f.noted.Load()
-	for f.batch.Len() < searchRoundMax && f.batch.Bytes() < searchBatchBytes &&
+	most := f.pace.roundMax()
+	for f.batch.Len() < most && f.batch.Bytes() < searchBatchBytes &&
 		f.looked < searchLooksMax {
 		f.feedBacklog()
 		began := time.Now()
@@ -416,22 +415,14 @@ func (f *searchFill) writeBatch(position uint64, durable func()) error {
 	return f.x.Write(f.batch, position, durable)
 }
 
-// busy says whether there are many writers, who come first.
-func (f *searchFill) busy() bool {
-	now, newest := time.Now(), f.noted.Load()
-	passed := now.Sub(f.seenAt).Seconds()
-	busy := float64(newest-f.seen) > searchBusy*passed
-	f.seen, f.seenAt = newest, now
-	return busy
-}
-
 // rest pauses behind a round, which took so long, then waits for something to do.
 // It reports false when the engine stops.
 func (f *searchFill) rest(took time.Duration) (goOn bool, err error) {
 	pause := searchRest
-	switch busy := f.busy(); {
-	case busy:
-		pause = min(max(pause, searchShare*took), searchRestMax)
+	f.pace.note(newSearchSample(f.noted.Load()))
+	switch {
+	case f.pace.isBusy():
+		pause = f.pace.pause(took)
 	case f.backlog.Load() > 0:
 		// Nobody minds.
 		pause = 0
