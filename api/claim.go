@@ -80,10 +80,9 @@ var claimOperations = []*Operation{
 	}, claimTask),
 	declare[ClaimProof, ClaimData](Operation{
 		Name: "task.renew", Method: "POST", Path: claimPath + "/renew",
-		Tool: "task.renew",
-		ToolDoc: "Extend your claim to 1800 s from now; do it after 600 s. On CLAIM_LOST stop " +
-			"the work.",
-		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
+		Tool:    "task.renew",
+		ToolDoc: "Extend your claim to 1800 s from now; do it after 600 s. On CLAIM_LOST stop.",
+		Auth:    Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params: taskParam, BodyOptional: true,
 		Errors:  []fault.Code{fault.Forbidden, fault.TaskNotFound, fault.ClaimLost},
 		BodyMax: bodySmall,

@@ -219,7 +219,7 @@ var contributionOperations = []*Operation{
 	declare[WithdrawContribution, ContributionData](Operation{
 		Name: "contribution.withdraw", Method: "POST", Path: contributionPath + "/withdraw",
 		Tool:    "contribution.withdraw",
-		ToolDoc: "Withdraw your own contribution permanently.",
+		ToolDoc: "Withdraw your contribution permanently.",
 		Auth:    Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params: contributionParam, Errors: decisionErrorsAnd(fault.RoleRequired, fault.Forbidden),
 		BodyOptional: true, Tag: "contributions", Summary: "Withdraw a contribution",

@@ -210,10 +210,18 @@ func (t *Tool) hints() jsonschema.Object {
 	return jsonschema.Object{
 		{Name: "readOnlyHint", Value: !op.Writes()},
 		{Name: "destructiveHint", Value: op.Writes() && (replaces || ends)},
-		{Name: "idempotentHint", Value: !op.Writes() || op.Idempotency != NoKey ||
-			op.Method == "PUT" || op.Method == "DELETE"},
+		{Name: "idempotentHint", Value: t.Idempotent()},
 		{Name: "openWorldHint", Value: false},
 	}
+}
+
+// Idempotent reports whether a call with the same arguments has no further effect: it reads, its
+// key is one of the arguments, or it sets or removes what the arguments name. Where the key is
+// optional, a call without one may be a new one.
+func (t *Tool) Idempotent() bool {
+	op := t.Operation
+	return !op.Writes() || op.Idempotency == KeyRequired || op.Method == "PUT" ||
+		op.Method == "DELETE"
 }
 
 // input is the schema of the arguments.

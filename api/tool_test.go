@@ -198,12 +198,12 @@ func TestToolTexts(t *testing.T) {
 func TestToolHints(t *testing.T) {
 	want := map[string][3]bool{
 		"file.read": {true, false, true}, "file.write": {false, true, true},
-		"workspace.file.delete": {false, true, true}, "contribution.reject": {false, true, true},
-		"task.claim": {false, false, true}, "inbox.update": {false, false, false},
+		"workspace.file.delete": {false, true, true}, "contribution.reject": {false, true, false},
+		"task.claim": {false, false, false}, "inbox.update": {false, false, false},
 		"project.watch": {false, false, true}, "project.unwatch": {false, true, true},
-		"file.read_batch": {true, false, true}, "report.create": {false, false, true},
-		"project.checkpoint": {false, true, true}, "changeset.commit": {false, true, true},
-		"file.edit": {false, true, true}, "workspace.file.edit": {false, true, true},
+		"file.read_batch": {true, false, true}, "report.create": {false, false, false},
+		"project.checkpoint": {false, true, false}, "changeset.commit": {false, true, true},
+		"file.edit": {false, true, false}, "workspace.file.edit": {false, true, false},
 	}
 	for _, one := range Tools(Table) {
 		hints := one.hints()
