@@ -167,7 +167,10 @@ var (
 // TestToolTexts: a few sentences each, which name tools and nothing else.
 func TestToolTexts(t *testing.T) {
 	tools := Tools(Table)
-	texts := map[string]string{"instructions": Instructions("https://pws.example")}
+	texts := map[string]string{
+		"instructions": Instructions("https://pws.example", false),
+		"core":         Instructions("https://pws.example", true),
+	}
 	for _, one := range tools {
 		texts[one.Name] = one.description()
 		if n := len(sentencePattern.FindAllString(one.description(), -1)); n < 2 || n > 3 {

@@ -192,9 +192,11 @@ func (s *Server) dispatchTools(x *exchange, unknown int) error {
 	}
 }
 
-// instructions are those of the service, with the tool names and the address that the client uses.
+// instructions are those of the service, with the tools, their names and the address that the
+// client uses.
 func (x *exchange) instructions() string {
-	return x.server.mcp.renameTools(api.Instructions(x.base()), x.message.plain)
+	m := &x.message
+	return x.server.mcp.renameTools(api.Instructions(x.base(), m.core), m.plain)
 }
 
 // base is the address of the service that the client uses.

@@ -1,6 +1,9 @@
 package http
 
 import (
+	"encoding/json"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,6 +57,46 @@ func TestOfflineAnswersAsTheEndpoint(t *testing.T) {
 	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search"}}`
 	if got := offline.Answer("", nil, []byte(call)); !strings.Contains(string(got), "-32602") {
 		t.Errorf("a call of a tool: %s", got)
+	}
+}
+
+// TestInstructionsNameListedTools: every tool that the instructions name is in the list that the
+// same client gets, under that name.
+func TestInstructionsNameListedTools(t *testing.T) {
+	offline, err := NewOffline(api.Config{PublicURL: "http://h"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := regexp.MustCompile(`[a-z]+([._][a-z]+)*`)
+	for _, query := range []string{
+		"", "names=underscore", "profile=core", "profile=core&names=underscore",
+	} {
+		listed := map[string]bool{}
+		list := offline.Answer(query, nil, []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
+		for _, found := range regexp.MustCompile(`"name":"([^"]+)"`).FindAllSubmatch(list, -1) {
+			listed[string(found[1])] = true
+		}
+		var answer struct{ Result struct{ Instructions string } }
+		initialize := offline.Answer(query, nil, []byte(`{"jsonrpc":"2.0","id":0,`+
+			`"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`))
+		if err := json.Unmarshal(initialize, &answer); err != nil {
+			t.Fatal(err)
+		}
+		named := 0
+		for _, word := range words.FindAllString(answer.Result.Instructions, -1) {
+			isTool := slices.ContainsFunc(api.Tools(api.Table), func(one *api.Tool) bool {
+				return word == one.Name || word == one.Plain
+			})
+			switch {
+			case listed[word]:
+				named++
+			case isTool:
+				t.Errorf("?%s does not list %s", query, word)
+			}
+		}
+		if named < 8 {
+			t.Errorf("?%s: %d tools are named", query, named)
+		}
 	}
 }
 
