@@ -1,10 +1,12 @@
 package api
 
 import (
+	"bytes"
 	"maps"
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -21,6 +23,9 @@ type Sent struct {
 	Body []byte
 	// Key is the Idempotency-Key, empty if there is none.
 	Key string
+	// Loose means that Query does not tell how the parameters were written: one of them twice, or
+	// as a text where it is a number.
+	Loose bool
 }
 
 // NextCall is a complete call that the caller of a refused one can make as it is: the refused
@@ -107,18 +112,40 @@ func (c *Call) NextCall(refusal *fault.Error, client Client, sent *Sent) *NextCa
 		return nil
 	}
 	s := &situation{call: c, refusal: refusal, client: client, sent: sent}
-	if next := s.repaired(); next != nil {
+	if next := s.repaired(); next != nil && !s.repeats(next) {
 		return next
 	}
-	if next := s.identified(); next != nil {
+	if next := s.identified(); next != nil && !s.repeats(next) {
 		return next
 	}
 	for at := range callsByCode[refusal.Code] {
-		if next := s.planned(&callsByCode[refusal.Code][at]); next != nil {
+		next := s.planned(&callsByCode[refusal.Code][at])
+		if next != nil && !s.repeats(next) {
 			return next
 		}
 	}
-	return s.fallback()
+	if next := s.fallback(); next != nil && !s.repeats(next) {
+		return next
+	}
+	return nil
+}
+
+// repeats reports whether a call is the refused one, which would be refused again.
+func (s *situation) repeats(next *NextCall) bool {
+	g := s.given()
+	if g == nil || s.sent.Loose || next.Anonymous || next.Operation != s.call.Operation ||
+		next.Key != g.key || !maps.Equal(next.Query, g.query) {
+		return false
+	}
+	for at, one := range next.Operation.pathParams() {
+		// A path with an encoded slash is another one.
+		if at < len(s.call.Params) && strings.Count(s.call.Params[at], "/") !=
+			strings.Count(next.Params[one.Name], "/") {
+			return false
+		}
+	}
+	return maps.Equal(next.Params, g.path) &&
+		bytes.Equal(jsonOf(next.Body), jsonOf(g.body))
 }
 
 // callPlan is a call that helps after an error: an operation whose path parameters are known, its

@@ -3,6 +3,7 @@ package api
 import (
 	"github.com/go-json-experiment/json"
 	"maps"
+	"math"
 	"net/url"
 	"slices"
 	"strconv"
@@ -37,10 +38,12 @@ type given struct {
 	path, query map[string]string
 	body        map[string]any
 	key         string
+	// tool says that it is the call of a tool, which takes no HTTPOnly parameters.
+	tool bool
 }
 
 func (g *given) clone() *given {
-	out := &given{path: maps.Clone(g.path), query: maps.Clone(g.query), key: g.key}
+	out := &given{path: maps.Clone(g.path), query: maps.Clone(g.query), key: g.key, tool: g.tool}
 	if g.body != nil {
 		var copied map[string]any
 		if err := json.Unmarshal(jsonOf(g.body), &copied); err != nil {
@@ -57,7 +60,9 @@ func (s *situation) given() *given {
 	if s.sent == nil || len(s.sent.Body) > repairBytes {
 		return nil
 	}
-	g := &given{path: map[string]string{}, query: map[string]string{}, key: s.sent.Key}
+	g := &given{
+		path: map[string]string{}, query: map[string]string{}, key: s.sent.Key, tool: s.client.MCP,
+	}
 	maps.Copy(g.query, s.sent.Query)
 	for at, one := range op.pathParams() {
 		if at >= len(s.call.Params) || s.call.Params[at] == "" {
@@ -85,7 +90,10 @@ func (s *situation) next(g *given) *NextCall {
 	}
 }
 
-// repaired returns the refused request without its faults, nil if not all can be corrected.
+// repaired returns the refused request without its faults, nil if not all can be corrected. A fault
+// that the checks do not find would be gone after any change. It is corrected only if there is a
+// safe value, as a list begins without a cursor, or if the request was written otherwise than the
+// checks see it.
 func (s *situation) repaired() *NextCall {
 	// A body that is not JSON has no members to correct.
 	if !repairs[s.refusal.Code] || s.call.Operation.RawMedia != nil {
@@ -99,8 +107,12 @@ func (s *situation) repaired() *NextCall {
 		g.key = s.call.RequestID
 		return s.next(g)
 	}
-	faults := s.refusal.Fields()
-	found := s.problems(g)
+	faults, found := s.refusal.Fields(), s.problems(g)
+	for _, unseen := range fault.Unreported(found, faults) {
+		if defaults[unseen.Field] == nil && unseen.Field != "cursor" && !s.sent.Loose {
+			return nil
+		}
+	}
 	faults = append(slices.Clone(faults), fault.Unreported(faults, found)...)
 	for range repairRounds {
 		if len(faults) == 0 {
@@ -142,13 +154,15 @@ func (s *situation) problems(g *given) []fault.Field {
 	for _, one := range op.pathParams() {
 		call.Params = append(call.Params, escapePath(g.path[one.Name]))
 	}
-	faults := []error{op.queryProblems(g.query)}
+	faults := []error{g.queryProblems(op)}
 	if op.Idempotency == KeyRequired && g.key == "" {
 		faults = append(faults, fault.New(fault.IdempotencyKeyRequired, "is required"))
 	}
+	whole := true
 	for _, one := range op.pathParams() {
 		if g.path[one.Name] == "" {
-			return []fault.Field{{Field: one.Name, Problem: "is required"}}
+			missing := fault.Field{Field: one.Name, Problem: "is required"}
+			faults, whole = append(faults, fault.Invalid(missing)), false
 		}
 	}
 	request := op.NewRequest()
@@ -159,7 +173,10 @@ func (s *situation) problems(g *given) []fault.Field {
 		}
 		faults = append(faults, jsonschema.Decode(text, request))
 	}
-	joined := fault.Together(append(faults, op.Validate(&call, request)...)...)
+	if whole {
+		faults = append(faults, op.Validate(&call, request)...)
+	}
+	joined := fault.Together(faults...)
 	if joined == nil {
 		return nil
 	}
@@ -169,18 +186,28 @@ func (s *situation) problems(g *given) []fault.Field {
 	return []fault.Field{{Problem: joined.Error()}}
 }
 
-// queryProblems checks a query against the declaration.
-func (o *Operation) queryProblems(query map[string]string) error {
+// param returns the parameter of the query with a name, nil if the request can have none.
+func (g *given) param(op *Operation, name string) *Param {
+	for at := range op.Query {
+		if one := &op.Query[at]; one.Name == name && !(g.tool && one.HTTPOnly) {
+			return one
+		}
+	}
+	return nil
+}
+
+// queryProblems checks the query against the declaration.
+func (g *given) queryProblems(op *Operation) error {
 	var fields []fault.Field
-	for _, name := range slices.Sorted(maps.Keys(query)) {
-		at := slices.IndexFunc(o.Query, func(one Param) bool { return one.Name == name })
-		if at < 0 {
+	for _, name := range slices.Sorted(maps.Keys(g.query)) {
+		param := g.param(op, name)
+		if param == nil {
 			fields = append(fields, fault.Field{Field: name, Problem: "is not a parameter"})
 			continue
 		}
-		check, problem := jsonschema.CompileCheck(o.Query[at].Check), ""
-		if number, err := strconv.ParseInt(query[name], 10, 64); !o.Query[at].Integer {
-			problem = check.Text(query[name])
+		check, problem := jsonschema.CompileCheck(param.Check), ""
+		if number, err := strconv.ParseInt(g.query[name], 10, 64); !param.Integer {
+			problem = check.Text(g.query[name])
 		} else if problem = check.Integer(number); err != nil {
 			problem = "must be an integer"
 		}
@@ -204,11 +231,15 @@ func (s *situation) corrections(g *given, one fault.Field) (tries []*given) {
 	op := s.call.Operation
 	_, inPath := g.path[one.Field]
 	text, inQuery := g.query[one.Field]
-	param := slices.IndexFunc(op.Query, func(p Param) bool { return p.Name == one.Field })
+	param := g.param(op, one.Field)
 	switch {
 	case one.Field == "Idempotency-Key":
 		try(func(g *given) { g.key = s.call.RequestID })
-	case inQuery && param < 0:
+	case inQuery && param == nil && one.Field == linesName && g.param(op, fromLineName) != nil:
+		if wanted, ok := parseLines(text); ok {
+			try(func(g *given) { g.setLines(wanted) })
+		}
+	case inQuery && param == nil:
 		if name := op.likely(one.Field, g); name != "" {
 			try(func(g *given) {
 				delete(g.query, one.Field)
@@ -218,7 +249,7 @@ func (s *situation) corrections(g *given, one fault.Field) (tries []*given) {
 	case inQuery && one.Field == "cursor":
 		try(func(g *given) { delete(g.query, one.Field) })
 	case inQuery:
-		for _, value := range op.Query[param].likely(text) {
+		for _, value := range param.likely(text) {
 			try(func(g *given) { g.query[one.Field] = value })
 		}
 	case inPath && (one.Field != "path" || g.body["path"] == nil):
@@ -233,16 +264,24 @@ func (s *situation) corrections(g *given, one fault.Field) (tries []*given) {
 	return tries
 }
 
+// setLines asks for lines by the parameters that tools have, too.
+func (g *given) setLines(wanted wantedLines) {
+	delete(g.query, linesName)
+	g.query[fromLineName] = strconv.Itoa(wanted.from)
+	if wanted.to != math.MaxInt {
+		g.query[toLineName] = strconv.Itoa(wanted.to)
+	}
+}
+
 // put sets a parameter of path or query, or a member of the body, by its name.
 func (g *given) put(op *Operation, name string, value any) {
 	text, isText := value.(string)
 	inPath := func(p pathParam) bool { return p.Name == name }
-	inQuery := func(p Param) bool { return p.Name == name }
 	switch {
 	case isText && slices.ContainsFunc(op.pathParams(), inPath):
 		g.path[name] = text
 		return
-	case isText && slices.ContainsFunc(op.Query, inQuery):
+	case isText && g.param(op, name) != nil:
 		g.query[name] = text
 		return
 	}
@@ -261,7 +300,7 @@ func (o *Operation) likely(unknown string, g *given) string {
 		}
 	}
 	for _, one := range o.Query {
-		if _, set := g.query[one.Name]; !set {
+		if _, set := g.query[one.Name]; !set && g.param(o, one.Name) != nil {
 			names = append(names, one.Name)
 		}
 	}

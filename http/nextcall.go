@@ -81,6 +81,9 @@ func (x *exchange) sent() *api.Sent {
 			name, value, _ := strings.Cut(pair, "=")
 			name, nameOK := unescape(name)
 			value, valueOK := unescape(value)
+			if _, again := out.Query[name]; again {
+				out.Loose = true
+			}
 			if name != "" && nameOK && valueOK {
 				out.Query[name] = value
 			}
@@ -104,6 +107,8 @@ func (x *exchange) sent() *api.Sent {
 			}
 			if !bytes.Equal(one.value, []byte("null")) {
 				out.Query[string(one.name)] = string(text)
+				asText := declared != nil && !declared.Integer && !declared.Boolean
+				out.Loose = out.Loose || declared != nil && asText != (one.value[0] == '"')
 			}
 		}
 	}
