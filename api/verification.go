@@ -117,6 +117,19 @@ func errEntityID(kind work.EntityType) fault.Field {
 	}
 }
 
+// errAnyEntityID is the fault of an ID that is of no type which has verifications.
+func errAnyEntityID() fault.Field {
+	var names []string
+	for kind := work.EntityProject; kind <= work.EntityArtifact; kind++ {
+		names = append(names, fmt.Sprintf("%s: %s…", kind, kind.Prefix()))
+	}
+	last := len(names) - 1
+	return fault.Field{
+		Field:   "entity_id",
+		Problem: "must be the ID of a " + strings.Join(names[:last], ", ") + " or " + names[last],
+	}
+}
+
 const verificationsPath = "/api/v1/verifications"
 
 // entityErrors are the codes for entities that do not exist.
@@ -126,7 +139,7 @@ var entityErrors = []fault.Code{
 }
 
 var verificationOperations = []*Operation{
-	declare[None, VerificationsData](Operation{
+	withValidation(declare[None, VerificationsData](Operation{
 		Name: "verification.list", Method: "GET", Path: verificationsPath,
 		Tool:    "verification.list",
 		ToolDoc: "List the verification records of an entity or a project, newest first.",
@@ -151,7 +164,7 @@ var verificationOperations = []*Operation{
 			"with its status and a summary by outcome; of a project; or of all PUBLIC " +
 			"projects, newest project first. A page may contain fewer entries than its limit, " +
 			"or none, although more pages follow.",
-	}, listVerifications),
+	}, listVerifications), validateEntity),
 	declare[CreateVerification, VerificationData](Operation{
 		Name: "verification.create", Method: "POST", Path: verificationsPath,
 		Tool: "verification.create",
@@ -411,27 +424,44 @@ func (p *verificationPage) rest(at index.Position) {
 // one. A type alone filters the list of a project. The type can be omitted if the ID implies it.
 func (c *Call) verificationsAsked() (p *work.Project, asked work.Entity, err error) {
 	projectText, inProject := c.Query["project"]
-	entityText, ofEntity := c.Query["entity_id"]
 	project, _ := id.Parse(id.Project, projectText)
-	asked.Type = work.ParseEntityType(c.Query["entity_type"])
-	if !ofEntity {
-		p, err = c.entity(work.EntityProject, project)
-		return p, asked, err
-	}
-	if asked.Type == 0 {
-		asked.Type = work.EntityTypeOf(entityText)
-	}
-	if asked.Type != 0 {
-		if _, ok := id.Parse(asked.Type.Prefix(), entityText); ok {
-			asked.ID = named(asked.Type.Prefix(), entityText)
-		}
+	asked, err = c.entityAsked()
+	if err != nil {
+		return nil, asked, err
 	}
 	if asked.ID.IsZero() {
-		return nil, asked, fault.Invalid(errEntityID(max(asked.Type, work.EntityProject)))
+		p, err = c.entity(work.EntityProject, project)
+		return p, asked, err
 	}
 	p, err = c.entity(asked.Type, asked.ID)
 	if err == nil && inProject && p.ID != project {
 		err = asked.Type.Missing()
 	}
 	return p, asked, err
+}
+
+// entityAsked reads the parameters of an entity: VALIDATION_FAILED. Without entity_id it has no ID.
+func (c *Call) entityAsked() (asked work.Entity, err error) {
+	text, ofEntity := c.Query["entity_id"]
+	asked.Type = work.ParseEntityType(c.Query["entity_type"])
+	if !ofEntity {
+		return asked, nil
+	}
+	if asked.Type == 0 {
+		asked.Type = work.EntityTypeOf(text)
+	}
+	if asked.Type == 0 {
+		return asked, fault.Invalid(errAnyEntityID())
+	}
+	if _, ok := id.Parse(asked.Type.Prefix(), text); !ok {
+		return asked, fault.Invalid(errEntityID(asked.Type))
+	}
+	asked.ID = named(asked.Type.Prefix(), text)
+	return asked, nil
+}
+
+// validateEntity validates the query parameters of the list: VALIDATION_FAILED.
+func validateEntity(_ *None, c *Call) []error {
+	_, err := c.entityAsked()
+	return []error{err}
 }
