@@ -366,6 +366,16 @@ func TestHostConfigurations(t *testing.T) {
 
 // Whitespace errors of the templates show in a document: repeated empty lines, or a missing final
 // newline.
+// TestDocumentsStateLimitsOfTheDeployment: limits that settings change are those of the capability
+// model.
+func TestDocumentsStateLimitsOfTheDeployment(t *testing.T) {
+	config := api.Config{Version: "1.2.3", UploadRecordBytes: 12_345_678}
+	text := string(New(config).Page("project-bundle.md", testBase))
+	if want := fmt.Sprint(config.DeploymentLimits().UploadRecordBytes); !strings.Contains(text, want) {
+		t.Errorf("the document of bundles does not state %s bytes", want)
+	}
+}
+
 func TestDocumentsAreTexts(t *testing.T) {
 	for path, text := range servedTexts() {
 		switch {

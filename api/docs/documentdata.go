@@ -149,9 +149,9 @@ func limitTexts(config *api.Config) []limitText {
 	return texts
 }
 
-// limitValue returns a limit that no setting changes, by its name in the capability model.
-func limitValue(name string) (int64, error) {
-	for _, one := range limitTexts(new(api.Config)) {
+// Limit returns a limit of the deployment by its name in the capability model.
+func (d *documentData) Limit(name string) (int64, error) {
+	for _, one := range d.Limits {
 		if one.Name == name {
 			return one.Value, nil
 		}

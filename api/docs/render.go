@@ -17,10 +17,10 @@ const statusFile = "status.md"
 var documentFiles embed.FS
 
 var documentTemplates = template.Must(template.New("").Funcs(template.FuncMap{
-	"base":  func() string { return baseMark },
-	"limit": limitValue, "minimal": minimalText,
-	"slug": slugOf,
-	"cell": func(text string) string { return strings.ReplaceAll(text, "|", `\|`) },
+	"base":    func() string { return baseMark },
+	"minimal": minimalText,
+	"slug":    slugOf,
+	"cell":    func(text string) string { return strings.ReplaceAll(text, "|", `\|`) },
 }).ParseFS(documentFiles, "documents/*"))
 
 // baseMark replaces the base URL in documents that are rendered once for all base URLs. No template
