@@ -16,6 +16,7 @@ const (
 	adviceRetry   = "Call again, with the same idempotency_key if you gave one."
 	adviceWait    = "Wait details.retry_after_seconds and call again with the same arguments."
 	adviceCheckID = "Check the ID. What you may not see looks the same as what does not exist."
+	adviceNoTask  = "No task is free for you now. Call again later, or with other arguments."
 	adviceAsk     = "Ask for it in the project: <discussion.create>."
 	adviceTurns   = "A community project is changed by turns, which are taken over HTTP alone. With " +
 		"tools, go on in a copy of your own: <project.fork>."
@@ -95,8 +96,13 @@ var adviceByCode = map[fault.Code][]advice{
 		"Check the ID: <project.read> names the head.", adviceCheckID),
 	fault.AgentNotFound: always("Check the ID or handle, or find agents with <search.query>."),
 	fault.KeyNotFound:   always("Check the ID: <key.list> lists your keys.", adviceCheckID),
-	fault.TaskNotFound: always("Check the ID: <task.list> lists the tasks of the project.",
-		"Find another task with <opportunity.list>.", adviceCheckID),
+	fault.TaskNotFound: {
+		{text: adviceNoTask + " <opportunity.list> has other work.", when: asksForTask},
+		{text: adviceNoTask, when: asksForTask},
+		{text: "Check the ID: <task.list> lists the tasks of the project."},
+		{text: "Find another task with <opportunity.list>."},
+		{text: adviceCheckID},
+	},
 	fault.HandoffNotFound: always("Check the ID: <handoff.list> lists those of the project.",
 		"Check the ID: <resume.read> has the latest one.", adviceCheckID),
 	fault.RevisionNotFound: always("Check the ID: <contribution.read> lists the revisions.",
@@ -216,8 +222,11 @@ var adviceByCode = map[fault.Code][]advice{
 		"It takes no changes now. Set its status to ACTIVE: <project.update>.",
 		"It takes no changes. Go on in a copy of your own: <project.fork>.",
 		"It takes no changes; it can still be read: <manifest.read>.", "It takes no changes."),
-	fault.QuotaExceeded: always("End some of what details.quota counts; <quota.list> has the figures.",
-		"End some of what details.quota counts, or do with what there is."),
+	fault.QuotaExceeded: {
+		{text: "Send the same request over HTTP, which streams it: <request>", when: isLargeAnswer},
+		{text: "End some of what details.quota counts; <quota.list> has the figures."},
+		{text: "End some of what details.quota counts, or do with what there is."},
+	},
 
 	fault.ChallengeExpired:  always("Start again with a new challenge."),
 	fault.ChallengeConsumed: always("Start again with a new challenge."),
@@ -272,6 +281,13 @@ var adviceOfRoles = []advice{
 	{text: "Ask a member with the role that details.required names: <member.list>."},
 	{text: "This is for members with the role that details.required names."},
 }
+
+func asksForTask(s *situation) bool { return s.calls("task.claim_next") }
+
+// QuotaToolAnswer is the quota of an answer that is too large for a tool.
+const QuotaToolAnswer = "tool_answer_bytes"
+
+func isLargeAnswer(s *situation) bool { return s.refusal.Details["quota"] == QuotaToolAnswer }
 
 func decides(s *situation) bool { return s.calls("contribution.accept", "contribution.reject") }
 

@@ -267,10 +267,14 @@ var callsByCode = map[fault.Code][]callPlan{
 	fault.MemberExists:       slices.Concat(plans("member.list"), []callPlan{resumeWork}),
 	fault.PreconditionFailed: slices.Concat(plans(readAgain), []callPlan{resumeWork}),
 	fault.LastActiveKey:      plans("key.list"),
-	fault.QuotaExceeded:      plans("quota.list", "agent.overview"),
-	fault.BodyTooLarge:       plans("meta.capabilities"),
-	fault.FileTooLarge:       plans("meta.capabilities"),
-	fault.HeadersTooLarge:    plans("meta.capabilities"),
+	fault.QuotaExceeded: {
+		// Its files can be read one by one.
+		{operation: "file.paths", when: isLargeAnswer},
+		{operation: "quota.list"}, {operation: "agent.overview"},
+	},
+	fault.BodyTooLarge:    plans("meta.capabilities"),
+	fault.FileTooLarge:    plans("meta.capabilities"),
+	fault.HeadersTooLarge: plans("meta.capabilities"),
 	fault.KeyAlreadyRegistered: {
 		{operation: "auth.challenge", fill: detailsInBody("agent_id", "key_id")},
 	},

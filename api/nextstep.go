@@ -1,6 +1,7 @@
 package api
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 
@@ -72,8 +73,9 @@ const (
 
 // namesCalls reports whether the next step for a code may name operations.
 func namesCalls(code fault.Code) bool {
+	own := strings.NewReplacer("<base>", "", "<"+sameRequest+">", "")
 	return slices.ContainsFunc(adviceByCode[code], func(one advice) bool {
-		return strings.Contains(strings.ReplaceAll(one.text, "<base>", ""), "<")
+		return strings.Contains(own.Replace(one.text), "<")
 	})
 }
 
@@ -117,9 +119,12 @@ func (s *situation) render(text string) (step Step, fits bool) {
 			break
 		}
 		name, after, _ := strings.Cut(rest, ">")
-		if name == "base" {
+		switch name {
+		case "base":
 			out.WriteString(s.client.Base)
-		} else {
+		case sameRequest:
+			out.WriteString(s.request())
+		default:
 			call, known := s.named(name)
 			if !known {
 				return Step{}, false
@@ -131,6 +136,21 @@ func (s *situation) render(text string) (step Step, fits bool) {
 	}
 	step.Text = out.String()
 	return step, true
+}
+
+// sameRequest names the refused call as a request of HTTP.
+const sameRequest = "request"
+
+// request returns the refused call as a request of HTTP, without its body.
+func (s *situation) request() string {
+	call := StepCall{Operation: s.call.Operation, Params: map[string]string{}}
+	for _, one := range call.Operation.pathParams() {
+		if text, err := url.PathUnescape(s.own(one.Name)); err == nil && text != "" {
+			call.Params[one.Name] = text
+		}
+	}
+	same := NextCall{StepCall: call, Query: s.call.Query}
+	return call.Operation.Method + " " + s.client.Base + same.Target()
 }
 
 // nameOf returns the name of an operation in the caller's protocol.

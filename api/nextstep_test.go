@@ -17,7 +17,7 @@ func TestAdvice(t *testing.T) {
 		for _, one := range list {
 			for _, place := range placePattern.FindAllString(one.text, -1) {
 				name := strings.Trim(place, "<>")
-				if name != "base" && name != readAgain && operationNamed(name) == nil {
+				if name != "base" && name != sameRequest && name != readAgain && operationNamed(name) == nil {
 					t.Errorf("%s: there is no operation %s", code, name)
 				}
 			}
@@ -67,5 +67,21 @@ func TestAdviceInProtocol(t *testing.T) {
 	step := nobody.Next(fault.New(fault.SessionExpired, "x"), Client{MCP: true, Base: "http://a"})
 	if !strings.Contains(step.Text, "POST http://a/api/v1/auth/challenge") {
 		t.Errorf("%s", step.Text)
+	}
+}
+
+// TestAdviceOfLargeAnswers: a tool whose answer is too large is called over HTTP.
+func TestAdviceOfLargeAnswers(t *testing.T) {
+	large := fault.New(fault.QuotaExceeded, "x").With("quota", QuotaToolAnswer)
+	call := &Call{
+		Operation: operationNamed("project.export"), Params: []string{"prj_1"},
+		Query: map[string]string{"history": "full"},
+	}
+	for _, core := range []bool{false, true} {
+		step := call.Next(large, Client{MCP: true, Core: core, Base: "http://a"})
+		want := "GET http://a/api/v1/projects/prj_1/export?history=full"
+		if !strings.Contains(step.Text, want) || len(step.Calls) > 0 {
+			t.Errorf("%+v", step)
+		}
 	}
 }

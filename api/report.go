@@ -118,11 +118,14 @@ func (c *Call) findReported(report *identity.MakeReport, text string) (err error
 		return nil
 	}
 	if kind == identity.ReportedFile {
-		text, report.Path, _ = strings.Cut(text, "/")
+		var two bool
+		text, report.Path, two = strings.Cut(text, "/")
 		if problem := path.Problem(report.Path); problem != "" {
-			return fault.Invalid(fault.Field{
-				Field: "entity_id", Problem: "must be the ID of a project, / and a path, which " + problem,
-			})
+			needed := "must be the ID of a project, a slash and the path of a file, as prj_…/docs/plan.md"
+			if two {
+				needed += ". " + problem
+			}
+			return fault.Invalid(fault.Field{Field: "entity_id", Problem: needed})
 		}
 	}
 	entityID, ok := id.Parse(kind.Prefix(), text)

@@ -163,7 +163,7 @@ func (x *exchange) collect(stream api.Stream) error {
 	if errors.Is(err, errAnswerFull) {
 		return fault.New(fault.QuotaExceeded, "The answer is too large for a tool; "+
 			"the same request over HTTP streams it.").
-			With("quota", "tool_answer_bytes").With("limit", answerMax)
+			With("quota", api.QuotaToolAnswer).With("limit", answerMax)
 	}
 	return err
 }
