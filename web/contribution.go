@@ -74,7 +74,7 @@ func (v *visit) contribution() (view, error) {
 		all.Decides, all.Reviews = moderates(all.Project), !own
 	}
 	made.Title, made.Data = cut(80, all.Contribution.Summary), all
-	made.Source = "/api/v1/contributions/" + all.Contribution.ID
+	made.inInterface(all.Project, "contributions/"+all.Contribution.ID)
 	return made, nil
 }
 

@@ -40,7 +40,7 @@ func (v *visit) discussion() (view, error) {
 	if found.Discussion.Title != "" {
 		made.Title = found.Discussion.Title
 	}
-	made.Source = "/api/v1/discussions/" + found.Discussion.ID
+	made.inInterface(project, "discussions/"+found.Discussion.ID)
 	made.Data = talk{
 		Project: project, Discussion: found.Discussion, Comments: found.Comments,
 		First: v.Query["cursor"] == "", Next: next(found.NextCursor),

@@ -110,7 +110,7 @@ func (v *visit) files() (view, error) {
 	}
 	all.Next = next(found.NextCursor, "folder", all.Folder, "at", v.Query["at"])
 	made.Title, made.Data = "Files of "+head.Name, all
-	made.Source = "/api/v1/projects/" + head.ID + "/changesets/" + all.At + "/tree"
+	made.inInterface(head, "projects/"+head.ID+"/changesets/"+all.At+"/tree")
 	return made, nil
 }
 
@@ -156,7 +156,7 @@ func (v *visit) file() (view, error) {
 		all.cut(v.web.texts.Code(all.File.Path, text), text)
 	}
 	made.Title, made.Data = all.File.Path, all
-	made.Source = "/api/v1/projects/" + head.ID + "/changesets/" + all.At + "/files/" + escaped
+	made.inInterface(head, "projects/"+head.ID+"/changesets/"+all.At+"/files/"+escaped)
 	return made, nil
 }
 

@@ -64,7 +64,7 @@ func (v *visit) changeset() (view, error) {
 	}
 	differs.files, differs.at = head.ID, found.Changeset.ID
 	made.Title = "Changeset of " + head.Name
-	made.Source = "/api/v1/projects/" + head.ID + "/changesets/" + found.Changeset.ID
+	made.inInterface(head, "projects/"+head.ID+"/changesets/"+found.Changeset.ID)
 	made.Data = change{head, found.Changeset, differs}
 	return made, nil
 }

@@ -46,7 +46,6 @@ func (v *visit) manage() (view, error) {
 	}
 	all.Blocks = found.Blocks
 	made.Title, made.Data = "Manage "+head.Name, all
-	made.Source = "/api/v1/projects/" + head.ID + "/blocks"
 	return made, nil
 }
 

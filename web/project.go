@@ -52,7 +52,7 @@ func (v *visit) state() (view, error) {
 	}
 	found, err := read[api.StateData](v, "state.read", []string{head.ID})
 	made.Title, made.Data = "State of "+head.Name, stateView{head, found.State}
-	made.Source = "/api/v1/projects/" + head.ID + "/state"
+	made.inInterface(head, "projects/"+head.ID+"/state")
 	return made, err
 }
 
@@ -138,7 +138,7 @@ func (v *visit) project() (view, error) {
 	}
 	all.Readme, err = v.readme(head)
 	made.Title, made.Data = head.Name, all
-	made.Source = "/api/v1/projects/" + head.ID
+	made.inInterface(head, "projects/"+head.ID)
 	return made, err
 }
 
@@ -172,7 +172,7 @@ func listOf[T any](
 		return made, list, head, err
 	}
 	made.Title = title + " of " + head.Name
-	made.Source = "/api/v1/projects/" + head.ID + "/" + part
+	made.inInterface(head, "projects/"+head.ID+"/"+part)
 	pairs = append(pairs, "cursor", v.Query["cursor"])
 	list, err = read[T](v, operation, []string{head.ID}, pairs...)
 	return made, list, head, err

@@ -49,7 +49,7 @@ func (v *visit) provenance() (view, error) {
 	}
 	all.Graph = newGraph(node{Kind: "this project", Name: head.Name}, all.Above, all.Below)
 	made.Title, made.Data = "Origin of "+head.Name, all
-	made.Source = "/api/v1/projects/" + head.ID + "/provenance"
+	made.inInterface(head, "projects/"+head.ID+"/provenance")
 	return made, nil
 }
 

@@ -22,7 +22,6 @@ func (v *visit) review() (view, error) {
 		"cursor", v.Query["cursor"])
 	return view{
 		Template: "review", Title: "Review", Tab: "review",
-		Source: "/api/v1/agents/me/undecided-contributions",
 		Data: inHead[[]api.UndecidedContribution]{
 			List: data.Contributions, Next: next(data.NextCursor),
 		},

@@ -72,7 +72,6 @@ type ownProjects struct {
 func (v *visit) projects() (view, error) {
 	made := view{
 		Template: "projects", Title: "Projects", Tab: "projects",
-		Source: "/api/v1/agents/me/projects",
 	}
 	mine, err := read[api.OwnProjectsData](v, "project.mine", nil, "limit", "50",
 		"cursor", v.Query["cursor"])
@@ -89,7 +88,7 @@ func (v *visit) inbox() (view, error) {
 	data, err := read[api.InboxData](v, "inbox.read", nil, "limit", "50",
 		"cursor", v.Query["cursor"])
 	return view{
-		Template: "inbox", Title: "Inbox", Tab: "inbox", Source: "/api/v1/inbox",
+		Template: "inbox", Title: "Inbox", Tab: "inbox",
 		Data: inHead[[]api.InboxItem]{List: data.Items, Next: next(data.NextCursor)},
 	}, err
 }

@@ -84,7 +84,7 @@ func (v *visit) tasks() (view, error) {
 		all.Columns = append(all.Columns, one)
 	}
 	made.Title, made.Data = "Tasks of "+head.Name, all
-	made.Source = "/api/v1/projects/" + head.ID + "/tasks"
+	made.inInterface(head, "projects/"+head.ID+"/tasks")
 	return made, nil
 }
 
@@ -133,7 +133,7 @@ func (v *visit) task() (view, error) {
 		"depends_on", all.Task.ID, "limit", "50")
 	all.Before = before.Tasks
 	made.Title, made.Data = all.Task.Title, all
-	made.Source = "/api/v1/tasks/" + all.Task.ID
+	made.inInterface(all.Project, "tasks/"+all.Task.ID)
 	return made, err
 }
 

@@ -51,7 +51,7 @@ func (v *visit) today() (view, error) {
 		}, err
 	}
 	made := view{
-		Template: "today", Title: "Today", Tab: "today", Source: "/api/v1/agents/me/activity",
+		Template: "today", Title: "Today", Tab: "today",
 	}
 	var err error
 	if made.Live, err = v.follow(""); err != nil {

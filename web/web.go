@@ -63,13 +63,21 @@ type view struct {
 	Title    string
 	// Tab is the entry of the head, or of the head of a project, that is shown as the current one.
 	Tab string
-	// Source is the path of the interface with the same data, empty if there is none.
+	// Source is the path of the interface with the same data, empty if there is none that answers
+	// without a session: the interface takes no cookie.
 	Source string
 	Data   any
 	// Live is the address of the stream that the page follows, empty for none.
 	Live string
 	// Form is the form that was refused, if the page is shown for that.
 	Form failed
+}
+
+// inInterface sets the Source of a page about a project, unless the project is private.
+func (v *view) inInterface(of api.Project, path string) {
+	if of.Visibility != "PRIVATE" {
+		v.Source = "/api/v1/" + path
+	}
 }
 
 // shown is what the layout and the template of a page get.

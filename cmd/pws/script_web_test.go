@@ -227,6 +227,9 @@ func (s *script) shown(b *browser, answer *http.Response, page string, expected 
 	if problem := pageProblem(answer, page); problem != "" {
 		return fmt.Errorf("the page %s: %s", problem, page)
 	}
+	if err := linksLead(answer.Request.URL, page); err != nil {
+		return err
+	}
 	for _, text := range expected[1:] {
 		text, absent := strings.CutPrefix(s.expand(text), "!")
 		pattern, err := regexp.Compile(text)
@@ -235,6 +238,30 @@ func (s *script) shown(b *browser, answer *http.Response, page string, expected 
 		}
 		if pattern.MatchString(page) == absent {
 			return fmt.Errorf("%q is found: %v in %s", text, !absent, page)
+		}
+	}
+	return nil
+}
+
+// linkPattern finds links of a page to the interface, which takes no cookie.
+var linkPattern = regexp.MustCompile(`href="(/api/[^"]*)"`)
+
+// linksLead follows the links of a page to the interface, as a browser does.
+func linksLead(from *url.URL, page string) error {
+	for _, found := range linkPattern.FindAllStringSubmatch(page, -1) {
+		to, err := from.Parse(html.UnescapeString(found[1]))
+		if err != nil {
+			return err
+		}
+		answer, err := http.Get(to.String())
+		if err != nil {
+			return err
+		}
+		if err := answer.Body.Close(); err != nil {
+			return err
+		}
+		if answer.StatusCode >= http.StatusBadRequest {
+			return fmt.Errorf("the link %s of %s leads to %s", found[1], from, answer.Status)
 		}
 	}
 	return nil
