@@ -364,8 +364,6 @@ func TestHostConfigurations(t *testing.T) {
 	}
 }
 
-// Whitespace errors of the templates show in a document: repeated empty lines, or a missing final
-// newline.
 // TestDocumentsStateLimitsOfTheDeployment: limits that settings change are those of the capability
 // model.
 func TestDocumentsStateLimitsOfTheDeployment(t *testing.T) {
@@ -376,6 +374,8 @@ func TestDocumentsStateLimitsOfTheDeployment(t *testing.T) {
 	}
 }
 
+// Whitespace errors of the templates show in a document: repeated empty lines, or a missing final
+// newline.
 func TestDocumentsAreTexts(t *testing.T) {
 	for path, text := range servedTexts() {
 		switch {
