@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"html"
 	"html/template"
 	"net/url"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"pws/api"
+	"pws/internal/fault"
 	"pws/web/render"
 )
 
@@ -33,11 +35,11 @@ func (w *Web) filePages() []*api.Operation {
 		w.page("files", of+"/files", append(query("changeset.tree", "cursor"), atParam,
 			api.Param{Name: "folder", Check: "bytes=0..512", Doc: "Only files below it."},
 		), (*visit).files),
-		w.page("file", of+"/file/{path*}", []api.Param{
+		w.pageOrElsewhere("file", of+"/file/{path*}", []api.Param{
 			atParam,
 			{Name: "view", Check: "enum=rendered|source", Doc: "How to show Markdown."},
 			{Name: "from", Integer: true, Check: "min=1", Default: 1, Doc: "The first line."},
-		}, (*visit).file),
+		}, (*visit).fileOrFolder),
 		w.rawPage(of + "/raw/{path*}"),
 	}
 }
@@ -126,6 +128,28 @@ type content struct {
 	First, Last, Count int
 	// Before is the first line of the page before this one.
 	Before int
+}
+
+// fileOrFolder is the page of a file. A text can lead to a folder, whose files have a page of their
+// own.
+func (v *visit) fileOrFolder() (made view, elsewhere string, err error) {
+	made, err = v.file()
+	var refusal *fault.Error
+	if !errors.As(err, &refusal) || refusal.Code != fault.FileNotFound {
+		return made, "", err
+	}
+	folder, problem := url.PathUnescape(v.Param("path"))
+	head, missing := v.head()
+	if problem != nil || missing != nil {
+		return made, "", err
+	}
+	all := v.treeOf(head)
+	found, failure := read[api.FilesData](v, "changeset.tree", []string{head.ID, all.At},
+		"prefix", folder+"/", "limit", "1")
+	if failure != nil || len(found.Files) == 0 {
+		return made, "", err
+	}
+	return made, all.FolderLink(folder), nil
 }
 
 func (v *visit) file() (view, error) {
