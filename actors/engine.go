@@ -254,6 +254,11 @@ var actorSystem = sync.OnceValue(func() *actor.ActorSystem {
 
 func (e *Engine) openStores() (*Recovery, error) {
 	dir := e.config.Dir
+	if !e.config.SharedJournal {
+		if err := datadir.RequireSingle(dir); err != nil {
+			return nil, err
+		}
+	}
 	if err := datadir.Prepare(dir); err != nil {
 		return nil, err
 	}

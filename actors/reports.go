@@ -11,7 +11,8 @@ import (
 )
 
 // HandleReports notes of reports that an operator has dealt with them. No server may run on the
-// directory. Where one of them is not there, nothing is noted of those behind it.
+// directory. Where one of them is not there, nothing is noted of those behind it. Errors:
+// journal.ErrLocked; datadir.ErrMember for the data of a member of a group.
 func HandleReports(dir string, reports []id.ID, log *slog.Logger) (err error) {
 	if err := datadir.Check(dir); err != nil {
 		return err

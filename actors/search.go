@@ -479,7 +479,8 @@ func (s *searching) open() (*search.Index, error) {
 }
 
 // Reindex makes the search index of a data directory anew, and returns how many documents it has.
-// No server may run on the directory: the error says so.
+// No server may run on the directory: the error says so. Errors: datadir.ErrMember for the data of
+// a member of a group.
 func Reindex(dir string, log *slog.Logger) (documents uint64, err error) {
 	if err := datadir.Check(dir); err != nil {
 		return 0, err

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"path/filepath"
 
 	"pws/actors"
+	"pws/internal/datadir"
 )
 
 // VerifyCommand checks a data directory offline.
@@ -62,6 +65,10 @@ type ReindexCommand struct {
 // Run builds the index and prints its size.
 func (c *ReindexCommand) Run(out io.Writer) error {
 	documents, err := actors.Reindex(c.Data, slog.New(slog.DiscardHandler))
+	if errors.Is(err, datadir.ErrMember) {
+		err = fmt.Errorf("%w: nothing was changed; remove the folder %s, and the next start makes the "+
+			"index anew", err, filepath.Join(c.Data, datadir.SearchName))
+	}
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"pws/actors/offline"
 	"pws/client/cli"
 	"pws/identity"
+	"pws/internal/datadir"
 	"pws/internal/id"
 	"pws/journal"
 )
@@ -24,7 +25,7 @@ type ReportsCommand struct {
 	Status string   `default:"ALL" enum:"ALL,RECEIVED,HANDLED" help:"ALL, or those with this status: RECEIVED or HANDLED."`
 	Since  string   `help:"Only reports since a time (2026-11-20T09:00:00Z), a day or a duration ago (24h)."`
 	JSON   bool     `name:"json" help:"One JSON object a line."`
-	Handle []string `help:"First mark these as handled, making room for new ones; the server must be stopped."`
+	Handle []string `help:"First mark these as handled, for new ones; for a stopped server that is no member of a group."`
 }
 
 // Run marks the reports that --handle names and lists reports, the oldest first.
@@ -67,11 +68,16 @@ func (c *ReportsCommand) Run(out io.Writer) error {
 	return nil
 }
 
-// handleReports refuses a data directory with a running server, which has a command of its own.
+// handleReports refuses a data directory with a running server, which has a command of its own, and
+// that of a member of a group, which writes what its group agrees on and nothing else.
 func handleReports(dir string, reports []id.ID, log *slog.Logger) error {
 	err := actors.HandleReports(dir, reports, log)
-	if errors.Is(err, journal.ErrLocked) {
+	switch {
+	case errors.Is(err, journal.ErrLocked):
 		err = fmt.Errorf("a server runs on %s: use pws admin --data %s reports handle", dir, dir)
+	case errors.Is(err, datadir.ErrMember):
+		err = fmt.Errorf("%w: nothing was changed; use pws admin reports handle, with the --data of a "+
+			"member that runs", err)
 	}
 	return err
 }

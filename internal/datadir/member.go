@@ -53,6 +53,19 @@ func ReadMember(dir string) ([]byte, error) {
 	return text, err
 }
 
+// ErrMember says that a data directory belongs to a member of a group: what were written into it
+// alone, the others would not have, and the member could not go on.
+var ErrMember = errors.New("the data directory belongs to a member of a group")
+
+// RequireSingle refuses the data directory of a member. Errors: ErrMember.
+func RequireSingle(dir string) error {
+	text, err := ReadMember(dir)
+	if err == nil && text != nil {
+		err = fmt.Errorf("%s: %w", dir, ErrMember)
+	}
+	return err
+}
+
 // WriteMember writes that text durably.
 func WriteMember(dir string, text []byte) error {
 	return writeDurably(filepath.Join(dir, MemberName), text)
