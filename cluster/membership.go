@@ -2,15 +2,12 @@ package cluster
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -89,14 +86,17 @@ type Membership struct {
 }
 
 // Open takes the address of a member. What the data directory says of an earlier run has to agree
-// with the settings. Errors: those of the folder of keys and of the address; a directory of another
-// member, or with the secret of another service.
+// with the settings. Errors: those of the folder of keys and of the address; a list of members that
+// no group begins with; a directory of another member, or with the secret of another service.
 func Open(settings Settings) (*Membership, error) {
 	identity, err := settings.identify()
 	if err != nil {
 		return nil, err
 	}
 	address, err := settings.address()
+	if err == nil {
+		err = settings.requireBeginning()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -192,56 +192,6 @@ func (m *Membership) lacks(leader uint64) bool {
 	}
 	m.settings.Cut(replica.Member{Number: leader, Address: p.address})
 	return true
-}
-
-// begin makes raft's log of a member that begins, and then the note. Until the note is there the
-// member has not taken part, and begins again.
-func (m *Membership) begin(o journal.Options, dir string) (*note, error) {
-	if n := len(m.settings.Members); n != 1 && n != 3 && n != 5 {
-		return nil, fmt.Errorf("a group begins with 1, 3 or 5 members, not %d; a server that joins one "+
-			"gets its data by pws cluster join first", n)
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		return nil, err
-	}
-	log, found, err := journal.OpenLocal(o)
-	if err != nil {
-		return nil, err
-	}
-	if err := log.Close(); err != nil {
-		return nil, err
-	}
-	if err := replica.Begin(dir, m.settings.Members, found.Last); err != nil {
-		return nil, err
-	}
-	made := &note{number: m.settings.Number}
-	made.group, err = groupOf(m.identity.Secret, m.settings.Members, o.Dir, found)
-	if err == nil {
-		err = made.write(m.settings.Data)
-	}
-	return made, err
-}
-
-// groupOf identifies a group by what all of its first members begin with: their secret, their
-// numbers, and the end of the journal.
-func groupOf(
-	secret []byte, members []replica.Member, log string, found *journal.Recovery,
-) (group [groupBytes]byte, err error) {
-	sum := sha256.New()
-	sum.Write([]byte("pws group "))
-	sum.Write(secret)
-	for _, one := range members {
-		sum.Write(binary.LittleEndian.AppendUint64(nil, one.Number))
-	}
-	sum.Write(binary.LittleEndian.AppendUint64(nil, found.Last))
-	if found.Last > 0 && found.First <= found.Last {
-		err = journal.Read(log, found.Last, func(_ uint64, payload []byte) error {
-			sum.Write(payload)
-			return nil
-		})
-	}
-	copy(group[:], sum.Sum(nil))
-	return group, err
 }
 
 // Serve begins to take part. The journal is open and started.
