@@ -311,24 +311,3 @@ func NumberOf(dir string) (uint64, error) {
 	}
 	return n.number, nil
 }
-
-// Leave makes the data directory of a member, which does not run, that of a single server. The
-// member must not take part in the group again. Errors: datadir.ErrInUse; a directory of no member.
-func Leave(dir string) error {
-	lock, err := datadir.LockOffline(dir)
-	if err != nil {
-		return err
-	}
-	defer lock.Close()
-	if err := datadir.FinishRenewal(dir); err != nil {
-		return err
-	}
-	number, err := NumberOf(dir)
-	if err != nil {
-		return err
-	}
-	if number == 0 {
-		return fmt.Errorf("%s is not the data directory of a member", dir)
-	}
-	return datadir.RemoveMember(dir)
-}

@@ -14,6 +14,7 @@ import (
 	"pws/index/search"
 	"pws/internal/datadir"
 	"pws/journal"
+	"pws/journal/replica"
 	"pws/snapshot"
 	"pws/uploads"
 )
@@ -22,11 +23,14 @@ import (
 type Report struct {
 	Log journal.Report
 	// Raft is the log of a member of a group; a single server has none.
-	Raft     *journal.Report
-	Snapshot snapshot.Report
-	Blobs    blobs.Report
-	Feed     feed.Report
-	Uploads  uploads.Report
+	Raft *journal.Report
+	// Accepted is what that log has; nil where it is not understood, as NotAccepted says.
+	Accepted    *replica.Accepted
+	NotAccepted error
+	Snapshot    snapshot.Report
+	Blobs       blobs.Report
+	Feed        feed.Report
+	Uploads     uploads.Report
 	// Tail is how many entries of the log lie behind the snapshot.
 	Tail       uint64
 	Agents     int
@@ -58,6 +62,7 @@ func (r *Report) Print(out io.Writer) error {
 	if r.Raft != nil {
 		line("raft", "%d records (%d to %d) in %d segments, %d bytes", r.Raft.Entries, r.Raft.First,
 			r.Raft.Last, r.Raft.Segments, r.Raft.Bytes)
+		r.printAccepted(line)
 	}
 	line("snapshot", "generation %d of position %d: %d sections in %d files, %d bytes",
 		r.Snapshot.Generation, r.Snapshot.Position, r.Snapshot.Sections, r.Snapshot.Files,
@@ -75,6 +80,18 @@ func (r *Report) Print(out io.Writer) error {
 	line("search", "%s", r.Search)
 	_, err := io.WriteString(out, text.String())
 	return err
+}
+
+// printAccepted says what a member has accepted, by which members can be compared.
+func (r *Report) printAccepted(line func(name, format string, values ...any)) {
+	switch accepted := r.Accepted; {
+	case accepted != nil:
+		line("accepted", "%d of term %d is the newest entry of raft; %d entries behind the log, which "+
+			"ends with %d with them", accepted.Index, accepted.Term, accepted.Entries(),
+			r.Log.Last+accepted.Entries())
+	case r.NotAccepted != nil:
+		line("accepted", "not known: %v", r.NotAccepted)
+	}
 }
 
 // faultsMax bounds the faults that a Damage lists.
@@ -174,7 +191,7 @@ func (v *verifier) run() error {
 	if err != nil {
 		return err
 	}
-	if err := v.checkRaft(); err != nil {
+	if err := v.checkRaft(logSound); err != nil {
 		return err
 	}
 	snapshotSound, err := v.checkSnapshot()
@@ -233,8 +250,8 @@ func (v *verifier) checkLog() (sound bool, err error) {
 	return err == nil, err
 }
 
-// checkRaft checks the records of the log of a member. What they mean is for the start.
-func (v *verifier) checkRaft() error {
+// checkRaft checks the records of the log of a member, and what they say of its log of entries.
+func (v *verifier) checkRaft(logSound bool) error {
 	dir := filepath.Join(v.dir, datadir.RaftName)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -245,7 +262,22 @@ func (v *verifier) checkRaft() error {
 		return nil
 	}
 	v.report.Raft = &report
-	return err
+	if err != nil || !logSound {
+		return err
+	}
+	// Without the file that names the member nobody uses this log.
+	if note, err := datadir.ReadMember(v.dir); note == nil {
+		return err
+	}
+	v.report.Accepted, err = replica.ReadAccepted(dir, filepath.Join(v.dir, datadir.LogName),
+		v.report.Log.Last)
+	switch {
+	case errors.Is(err, replica.ErrInconsistent):
+		v.damage.add(fmt.Errorf("%s: %w", dir, err))
+	case err != nil:
+		v.report.NotAccepted = err
+	}
+	return nil
 }
 
 // checkSnapshot counts as sound what has a readable index: a damaged section spoils one project.

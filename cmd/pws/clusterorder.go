@@ -122,12 +122,22 @@ func (c *ClusterJoinCommand) Run(ctx context.Context, out io.Writer) error {
 	return err
 }
 
-// Run removes what makes the directory that of a member.
+// Run keeps what the member has accepted, and removes what makes the directory that of a member.
 func (c *ClusterLeaveCommand) Run(out io.Writer) error {
-	if err := cluster.Leave(c.Data); err != nil {
+	left, err := cluster.Leave(c.Data)
+	if err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(out, "%s is the data directory of a single server now; it must not take "+
+	switch {
+	case left.NoRaft:
+		fmt.Fprintln(out, "kept no entries: there is no log of raft that has any")
+	case left.Kept == 0:
+		fmt.Fprintln(out, "kept no entries: the log has all that the member has accepted")
+	default:
+		fmt.Fprintf(out, "kept %d entries that the member has accepted and the log did not have\n",
+			left.Kept)
+	}
+	_, err = fmt.Fprintf(out, "%s is the data directory of a single server now; it must not take "+
 		"part in the group again\n", c.Data)
 	return err
 }

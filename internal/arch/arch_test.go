@@ -76,7 +76,7 @@ var mayImport = map[string][]string{
 	"api/docs": {"api", "api/jsonschema", "internal/fault"},
 	"actors/offline": {
 		"internal/datadir", "internal/disk", "internal/id", "work", "identity", "index",
-		"index/feed", "index/search", "journal", "snapshot", "blobs", "uploads",
+		"index/feed", "index/search", "journal", "journal/replica", "snapshot", "blobs", "uploads",
 	},
 	"actors": {
 		"actors/offline", "internal/datadir", "internal/disk", "internal/fault", "internal/id",

@@ -71,11 +71,12 @@ func WriteMember(dir string, text []byte) error {
 	return writeDurably(filepath.Join(dir, MemberName), text)
 }
 
-// RemoveMember makes the data directory of a member that of a single server.
+// RemoveMember makes the data directory of a member that of a single server. It goes on where it
+// has ended in between.
 func RemoveMember(dir string) error {
 	// Without the note nobody uses raft's log.
 	err := os.Remove(filepath.Join(dir, MemberName))
-	if err == nil {
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		err = SyncDir(dir)
 	}
 	if err == nil {

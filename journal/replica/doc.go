@@ -79,6 +79,10 @@
 // not help one to lead that lacks what was acknowledged. If that has happened, a member that has
 // the entries finds others at their positions and stops with ErrOtherHistory.
 //
+// A member that leaves a group, of which there may be no majority any more, has all that it has
+// accepted appended to its log of entries (Leave), also what it does not know to be agreed on:
+// nobody has an answer that says otherwise, and what somebody has an answer for may be among it.
+//
 // # Formats
 //
 // Members may run programs of different versions while an operator replaces one after the other. So

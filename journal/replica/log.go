@@ -85,6 +85,15 @@ func begin(records Records, before *raftpb.HardState, base *raftpb.Snapshot) (*L
 // Open reads records, and seals them: from now on others may rely on what they have. Errors:
 // ErrNoMember, ErrInconsistent, and those of the records.
 func Open(records Records) (*Log, error) {
+	l, err := load(records)
+	if err != nil {
+		return nil, err
+	}
+	return l, l.Seal()
+}
+
+// load is Open of records that are only read.
+func load(records Records) (*Log, error) {
 	l := &Log{records: records, hard: &raftpb.HardState{}, opening: true}
 	err := records.Replay(0, func(pos uint64, payload []byte) error {
 		rec, err := decodeRecord(payload)
@@ -109,7 +118,7 @@ func Open(records Records) (*Log, error) {
 			ErrInconsistent, l.base.GetMetadata().GetIndex()+1, l.last(), l.hard.GetCommit())
 	}
 	l.opening = false
-	return l, l.Seal()
+	return l, nil
 }
 
 // apply changes what is in memory by a record that is durable.
