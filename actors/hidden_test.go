@@ -62,6 +62,8 @@ func TestStrangerLoadsNoPrivateProject(t *testing.T) {
 		if viewsLoaded(e) > 0 || h.touched.Load() != used {
 			t.Errorf("%s: a stranger has loaded a project", what)
 		}
+		// An operator ends what a suspended agent holds, wherever that is.
+		mustDo(t, e, project, stranger, &work.ReleaseAll{})
 		for agent, at := range map[id.ID]id.ID{member: project, owner: project, stranger: unlisted} {
 			if p, err := e.ProjectFor(at, agent); p == nil || err != nil {
 				t.Errorf("%s: one who may read it gets %v", what, err)

@@ -43,8 +43,11 @@ func Authorize(command Command, p *Project, agent id.ID) error {
 
 // Leaves reports whether a command is accepted from agents that may no longer read the project.
 func Leaves(command Command) bool {
-	_, leaves := command.(*UnwatchProject)
-	return leaves
+	switch command.(type) {
+	case *UnwatchProject, *ReleaseAll:
+		return true
+	}
+	return false
 }
 
 // RequireNotBlocked returns FORBIDDEN for a blocked agent.
