@@ -197,6 +197,10 @@ func (c *RemoveMember) Decide(p *Project, stamp Stamp) (Decision, error) {
 			"An owner cannot leave; the role OWNER must go to another member first.")
 	}
 	events := []Event{&MemberRemoved{Agent: c.Agent, By: stamp.Agent}}
+	if p.Visibility == Private {
+		unseen := func(agent id.ID) bool { return agent == c.Agent }
+		events = append(events, p.endsOfUnseen(unseen, stamp)...)
+	}
 	return Decision{Events: events, Result: Result{Subject: c.Agent}}, nil
 }
 

@@ -281,6 +281,12 @@ func (m *taskModel) observe(
 		t.updated = now
 	case *work.ReleaseTask:
 		m.own(about).free(now)
+	case *work.UpdateProject, *work.RemoveMember:
+		for name, one := range m.tasks {
+			if !one.holder.IsZero() && !p.Readable(one.holder) {
+				m.own(name).free(now)
+			}
+		}
 	case *work.CreateCheckpoint:
 		for at := range command.Tasks {
 			if spec := command.Tasks[at].Create; spec != nil {

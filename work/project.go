@@ -407,7 +407,7 @@ func (c *UpdateProject) Authorize(p *Project, agent id.ID) error {
 // Decide returns PRECONDITION_FAILED, REUSE_POLICY_REQUIRED if a PRIVATE project is published
 // without a policy, and PROJECT_ARCHIVED for a change of a project that stays ARCHIVED, unless it
 // only withdraws it from others.
-func (c *UpdateProject) Decide(p *Project, _ Stamp) (Decision, error) {
+func (c *UpdateProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if c.IfMatch != nil {
 		if err := c.IfMatch(p); err != nil {
 			return Decision{}, err
@@ -444,10 +444,15 @@ func (c *UpdateProject) Decide(p *Project, _ Stamp) (Decision, error) {
 		}
 	}
 	updated := &ProjectUpdated{About: about}
+	events := []Event{updated}
 	if about.Visibility != p.Visibility {
 		updated.Was = p.Visibility
+		if about.Visibility == Private {
+			unseen := func(agent id.ID) bool { return p.RoleOf(agent) == NoRole }
+			events = append(events, p.endsOfUnseen(unseen, stamp)...)
+		}
 	}
-	return Decision{Events: []Event{updated}}, nil
+	return Decision{Events: events}, nil
 }
 
 // withdrawnTo reports whether a change gives others fewer permissions and changes nothing else.

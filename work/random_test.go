@@ -176,6 +176,14 @@ func (m *models) worked(
 		return inOrder([]id.ID{command.Task}, events)
 	case *work.CreateCheckpoint:
 		return inOrder(m.workedAtCheckpoint(old, command), events)
+	case *work.UpdateProject, *work.RemoveMember:
+		var freed []id.ID
+		for task, before := range old {
+			if before.version != m.tasks.tasks[task].version {
+				freed = append(freed, task)
+			}
+		}
+		return inOrder(freed, events)
 	}
 	return nil
 }
