@@ -85,6 +85,8 @@ type Config struct {
 	// SeeSession has the server that leads note that a session is in use. It is called where this one
 	// does not lead, and returns when that is done or has failed; the next use tries again.
 	SeeSession func(identity.Caller)
+	// OtherLeads reports whether another server is known to lead. Absent: none is.
+	OtherLeads func() bool
 	// AskMark has the server that leads call Mark. It is called where this one does not lead.
 	AskMark func()
 	// AskHeld has another server, that has followed all that this one has, answer HeldOf.

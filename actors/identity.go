@@ -167,7 +167,7 @@ func (a *identityActor) run(o *identityOrder) {
 	defer a.engine.identity.deciding.Unlock()
 	if !a.renew() {
 		o.measure()
-		o.answer(api.IdentityDone{}, errNotLeading())
+		o.answer(api.IdentityDone{}, a.engine.errNotLeading())
 		return
 	}
 	stamp := a.engine.stamp(o.Agent)
@@ -264,7 +264,7 @@ func (a *identityActor) commit(
 	o.measure()
 	if err := a.engine.journal.Append(a.reign, entry, c); err != nil {
 		a.working = before
-		a.refuse(o, storageFault(err))
+		a.refuse(o, a.engine.storageFault(err))
 		return
 	}
 	a.last = &c.waiters
@@ -296,7 +296,7 @@ type identityCommit struct {
 // Committed implements journal.Committed.
 func (c *identityCommit) Committed(position uint64, err error) {
 	if err != nil {
-		err = storageFault(err)
+		err = c.engine.storageFault(err)
 		c.order.answer(api.IdentityDone{}, err)
 		c.waiters.finish(err)
 		return

@@ -56,7 +56,7 @@ func (a *projectActor) run(o *order) {
 	defer a.handle.deciding.Unlock()
 	if !a.renew() {
 		o.measure()
-		o.answer(api.Done{}, errNotLeading())
+		o.answer(api.Done{}, a.engine.errNotLeading())
 		return
 	}
 	if a.engine.Identity().Suspended(o.Agent) && !releases(o.Command) {
@@ -211,7 +211,7 @@ func (a *projectActor) commit(o *order, decision work.Decision, stamp work.Stamp
 		a.working = before
 		a.engine.residents.note(a.handle, before)
 		c.giveBack()
-		a.refuse(o, storageFault(err))
+		a.refuse(o, a.engine.storageFault(err))
 		return
 	}
 	a.last = &c.waiters
@@ -404,7 +404,7 @@ func (c *commit) fillBlobs(e *datadir.Entry, held map[work.Hash]bool, all []work
 // Committed implements journal.Committed.
 func (c *commit) Committed(position uint64, err error) {
 	if err != nil {
-		err = storageFault(err)
+		err = c.engine.storageFault(err)
 		c.giveBack()
 		c.order.release(err)
 		c.waiters.finish(err)
@@ -436,7 +436,7 @@ const (
 )
 
 // storageFault is what a caller learns of a log that did not take an entry.
-func storageFault(err error) error {
+func (e *Engine) storageFault(err error) error {
 	switch {
 	case errors.Is(err, journal.ErrBusy):
 		return fault.New(fault.RateLimited, "More writes are waiting than the log can take.").
@@ -452,7 +452,7 @@ func storageFault(err error) error {
 		return fault.New(fault.BodyTooLarge, "The records of the request are too large together.").
 			With("limit_bytes", journal.EntryBytesMax)
 	case errors.Is(err, journal.ErrNotLeading):
-		return errNotLeading()
+		return e.errNotLeading()
 	case errors.Is(err, journal.ErrOutcomeUnknown):
 		return api.ErrOutcomeUnknown()
 	case errors.Is(err, journal.ErrClosed):

@@ -1,6 +1,8 @@
 package actors
 
 import (
+	"errors"
+
 	"pws/api"
 	"pws/internal/fault"
 	"pws/journal"
@@ -67,16 +69,37 @@ func (a *identityActor) renew() bool {
 	return reign != 0
 }
 
-func errNotLeading() error {
-	return fault.New(fault.StorageUnavailable, "Another server accepts writes; nothing was changed.").
+// errNotLeading refuses a write.
+func (e *Engine) errNotLeading() error {
+	if e.otherLeads() {
+		return notLeading("Another server accepts writes; nothing was changed.")
+	}
+	return notLeading("No server accepts writes now; nothing was changed.")
+}
+
+// errNotFresh refuses to answer with what was read.
+func (e *Engine) errNotFresh() error {
+	if e.otherLeads() {
+		return notLeading("Another server accepts writes now, and what was read may be old.")
+	}
+	return notLeading("No server accepts writes now, and what was read may be old.")
+}
+
+func (e *Engine) otherLeads() bool { return e.config.OtherLeads != nil && e.config.OtherLeads() }
+
+func notLeading(message string) error {
+	return fault.New(fault.StorageUnavailable, message).
 		With("reason", api.ReasonNotLeading).With("retry_after_seconds", 1)
 }
 
 // BeginRead implements api.Engine.
 func (e *Engine) BeginRead() (api.ReadMark, error) {
 	reign, err := e.journal.BeginRead()
-	if err != nil {
-		return 0, storageFault(err)
+	switch {
+	case errors.Is(err, journal.ErrNotLeading):
+		return 0, e.errNotFresh()
+	case err != nil:
+		return 0, e.storageFault(err)
 	}
 	return api.ReadMark(reign), nil
 }
@@ -86,7 +109,5 @@ func (e *Engine) EndRead(mark api.ReadMark) error {
 	if e.journal.EndRead(journal.Reign(mark)) == nil {
 		return nil
 	}
-	return fault.New(fault.StorageUnavailable,
-		"Another server accepts writes now, and what was read may be old.").
-		With("reason", api.ReasonNotLeading).With("retry_after_seconds", 1)
+	return e.errNotFresh()
 }

@@ -50,7 +50,7 @@ func (e *Engine) appendContents(entry *datadir.Entry) error {
 		err = <-done
 	}
 	if err != nil {
-		return storageFault(err)
+		return e.storageFault(err)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ type Reads interface {
 
 // The reasons of STORAGE_UNAVAILABLE where several servers are one service.
 const (
-	// ReasonNotLeading: another server accepts writes. Nothing was changed.
+	// ReasonNotLeading: another server accepts writes, or none does. Nothing was changed.
 	ReasonNotLeading = "NOT_LEADING"
 	// ReasonOutcomeUnknown: the request may have taken effect.
 	ReasonOutcomeUnknown = "OUTCOME_UNKNOWN"
@@ -25,8 +25,9 @@ type ReadMark uint64
 // ErrOutcomeUnknown is the error for a write of which the server does not know whether it took
 // effect.
 func ErrOutcomeUnknown() error {
-	return fault.New(fault.StorageUnavailable, "Another server accepts writes now, and it is "+
-		"unknown whether the request took effect. Repeat it with the same Idempotency-Key.").
+	return fault.New(fault.StorageUnavailable, "It is unknown whether the request took effect: the "+
+		"server that accepts writes was lost, or another one has taken its place. Repeat it with the "+
+		"same Idempotency-Key.").
 		With("reason", ReasonOutcomeUnknown).With("retry_after_seconds", 1)
 }
 

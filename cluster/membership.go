@@ -213,6 +213,12 @@ func (m *Membership) Leads() bool { return m.journal.Reign() != 0 }
 // Leader is the number of the member that leads, 0 while none is known.
 func (m *Membership) Leader() uint64 { return m.journal.Leader() }
 
+// OtherLeads reports whether another member is known to lead.
+func (m *Membership) OtherLeads() bool {
+	leader := m.Leader()
+	return leader != 0 && leader != m.settings.Number
+}
+
 // Dial opens a connection for requests that are passed on to a member.
 func (m *Membership) Dial(ctx context.Context, member uint64) (net.Conn, error) {
 	return m.network.DialWeb(ctx, member)

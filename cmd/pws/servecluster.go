@@ -172,6 +172,7 @@ func (m *member) configure(engine *actors.Config, transport *http.Config) {
 		engine.SeeSession = func(seen identity.Caller) {
 			m.of.Note(append(seen.Agent[:], seen.Session[:]...))
 		}
+		engine.OtherLeads = m.of.OtherLeads
 		engine.AskMark = func() { m.of.Note([]byte(markNote)) }
 		engine.AskHeld = m.of.Question
 		transport.Group, transport.PassedFrom = m.of, cluster.Passed
