@@ -25,7 +25,7 @@ type (
 	}
 )
 
-var _ = registerAdmin("log", func(e *actors.Engine, _ *adminLogBody) (any, error) {
+var _ = registerAdminRead("log", func(e *actors.Engine, _ *adminLogBody) (any, error) {
 	data := adminLogData{Actions: []adminLogLine{}}
 	for _, done := range e.Identity().Actions() {
 		data.Actions = append(data.Actions, adminLogLine{

@@ -75,7 +75,7 @@ func (b *adminQuotaShowBody) project() (id.ID, error) {
 	return project, nil
 }
 
-var _ = registerAdmin("quota-show", showQuotas)
+var _ = registerAdminRead("quota-show", showQuotas)
 
 func showQuotas(e *actors.Engine, body *adminQuotaShowBody) (any, error) {
 	data := adminQuotaData{Quotas: []adminQuotaLine{}}

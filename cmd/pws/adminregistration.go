@@ -44,25 +44,30 @@ type (
 	}
 )
 
-var _ = registerAdmin("registration",
-	func(e *actors.Engine, body *adminRegistrationBody) (any, error) {
-		if body.Mode != "" {
-			mode, ok := identity.ParseRegistrationMode(body.Mode)
-			if !ok {
-				return nil, fault.Invalid(fault.Field{
-					Field: "mode", Problem: "must be OPEN, INVITE or CLOSED",
-				})
-			}
-			command := &identity.SetRegistration{Mode: mode, Reason: body.Reason}
-			if _, err := e.OperatorDo(command); err != nil {
-				return nil, err
-			}
-		}
+var _ = registerAdmin("registration", registration)
+
+func registration(e *actors.Engine, body *adminRegistrationBody) (any, error) {
+	show := func() (any, error) {
 		state := e.Identity()
 		return adminRegistrationData{
 			Mode: state.Registration().String(), Invites: state.Invites(e.Now()),
 		}, nil
-	})
+	}
+	if body.Mode == "" {
+		return readFresh(e, show)
+	}
+	mode, ok := identity.ParseRegistrationMode(body.Mode)
+	if !ok {
+		return nil, fault.Invalid(fault.Field{
+			Field: "mode", Problem: "must be OPEN, INVITE or CLOSED",
+		})
+	}
+	command := &identity.SetRegistration{Mode: mode, Reason: body.Reason}
+	if _, err := e.OperatorDo(command); err != nil {
+		return nil, err
+	}
+	return show()
+}
 
 var _ = registerAdmin("invite", func(e *actors.Engine, body *adminInviteBody) (any, error) {
 	// A time that is too long stays too long and does not overflow.

@@ -59,7 +59,7 @@ func errNoReport(text string) error {
 	})
 }
 
-var _ = registerAdmin("reports", func(e *actors.Engine, body *adminReportsBody) (any, error) {
+var _ = registerAdminRead("reports", func(e *actors.Engine, body *adminReportsBody) (any, error) {
 	data := adminReportsData{Reports: []reportLine{}}
 	for report := range e.Identity().Reports(id.ID{}) {
 		name := report.ID.Format(id.Report)

@@ -44,13 +44,48 @@ type adminTarget struct {
 // registerAdmin.
 var adminActions = map[string]adminAction{}
 
-// registerAdmin enters a command of the admin socket. A body with unknown members is refused.
+// registerAdmin enters a command of the admin socket that changes something. A body with unknown
+// members is refused. What it has done is agreed on; a refusal rests on what was read.
 func registerAdmin[Body any](
 	name string, run func(engine *actors.Engine, body *Body) (any, error),
 ) struct{} {
 	return registerAction(name, func(on adminTarget, body *Body) (any, error) {
-		return run(on.engine, body)
+		mark, err := on.engine.BeginRead()
+		if err != nil {
+			return nil, err
+		}
+		data, err := run(on.engine, body)
+		if err == nil || fault.CodeOf(err) == fault.StorageUnavailable {
+			return data, err
+		}
+		if stale := on.engine.EndRead(mark); stale != nil {
+			err = stale
+		}
+		return nil, err
 	})
+}
+
+// registerAdminRead enters a command that changes nothing. It is answered with what is the newest,
+// or refused where this server does not know that.
+func registerAdminRead[Body any](
+	name string, run func(engine *actors.Engine, body *Body) (any, error),
+) struct{} {
+	return registerAction(name, func(on adminTarget, body *Body) (any, error) {
+		return readFresh(on.engine, func() (any, error) { return run(on.engine, body) })
+	})
+}
+
+// readFresh makes an answer of what is the newest. Errors: STORAGE_UNAVAILABLE.
+func readFresh(engine *actors.Engine, read func() (any, error)) (any, error) {
+	mark, err := engine.BeginRead()
+	if err != nil {
+		return nil, err
+	}
+	data, refusal := read()
+	if err := engine.EndRead(mark); err != nil {
+		return nil, err
+	}
+	return data, refusal
 }
 
 func registerAction[Body any](

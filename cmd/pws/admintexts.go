@@ -33,7 +33,7 @@ type (
 	}
 )
 
-var _ = registerAdmin("texts", func(e *actors.Engine, body *adminTextsBody) (any, error) {
+var _ = registerAdminRead("texts", func(e *actors.Engine, body *adminTextsBody) (any, error) {
 	project, ok := id.Parse(id.Project, body.Project)
 	if !ok {
 		return nil, fault.New(fault.ProjectNotFound, "There is no such project.")
