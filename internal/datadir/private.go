@@ -15,15 +15,20 @@ const others fs.FileMode = 0o077
 // everybody are those of users who are neither the owner nor in the group.
 const everybody fs.FileMode = 0o007
 
-// RequirePrivate refuses a data directory that other users of the machine may open, and returns the
-// command that closes it. A directory that does not exist will be created as a private one.
+// RequirePrivate refuses a data directory that is a file, or that other users of the machine may
+// open, and returns the command that closes it. A directory that does not exist will be created as
+// a private one.
 func RequirePrivate(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
-	case runtime.GOOS == "windows" || errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
 		return fmt.Errorf("data directory: %w", err)
+	case !info.IsDir():
+		return fmt.Errorf("the data directory %s is a file, not a directory", dir)
+	case runtime.GOOS == "windows":
+		return nil
 	case info.Mode()&others != 0:
 		return fmt.Errorf("the data directory %s is open to other users of this machine (mode %04o); "+
 			"close it with: chmod -R go-rwx '%s'", dir, info.Mode().Perm(), dir)

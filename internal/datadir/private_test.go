@@ -15,6 +15,14 @@ func TestDataDirectoryIsPrivate(t *testing.T) {
 	if err := RequirePrivate(dir); err != nil {
 		t.Errorf("a new directory: %v", err)
 	}
+	file := filepath.Join(filepath.Dir(dir), "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := RequirePrivate(file); err == nil || !strings.Contains(err.Error(), "not a directory") ||
+		strings.Contains(err.Error(), "chmod") {
+		t.Errorf("a file: %v", err)
+	}
 	if err := Prepare(dir); err != nil {
 		t.Fatal(err)
 	}
