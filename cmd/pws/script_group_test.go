@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -30,6 +32,7 @@ func groupCommands() map[string]command {
 	return map[string]command{
 		"group":   wrap((*script).group),
 		"member":  wrap((*script).member),
+		"await":   wrap((*script).await),
 		"ungroup": wrap((*script).ungroup),
 	}
 }
@@ -104,16 +107,17 @@ func (s *script) startMember(ts *testscript.TestScript, m *groupMember) (err err
 
 // member has the requests that follow go to a member, or does something with it. leader and
 // follower are members of the moment; other is one that is not frozen, without asking who leads.
-// add makes a member of that number, as operators do. ends waits until a member has ended by
-// itself. The variables dead, frozen and stopped are the numbers of the last such members.
+// add makes a member of that number, as operators do, and join one that was not added. ends waits
+// until a member has ended by itself. The variables dead, frozen and stopped are the numbers of the
+// last such members.
 //
-//	member NUMBER|leader|follower|other [kill|freeze|thaw|stop|start|add|ends]
+//	member NUMBER|leader|follower|other [kill|freeze|thaw|stop|start|add|join|ends]
 func (s *script) member(ts *testscript.TestScript, args []string) error {
 	if len(args) == 0 || len(args) > 2 || s.members == nil {
 		return errors.New("usage: member NUMBER|leader|follower [ACTION]")
 	}
-	if len(args) == 2 && args[1] == "add" {
-		return s.addMember(ts, args[0])
+	if len(args) == 2 && (args[1] == "add" || args[1] == "join") {
+		return s.addMember(ts, args[0], args[1] == "add")
 	}
 	m, err := s.findMember(args[0])
 	if err != nil {
@@ -142,9 +146,9 @@ func (s *script) member(ts *testscript.TestScript, args []string) error {
 		if err := m.running.command.Process.Signal(syscall.SIGTERM); err != nil {
 			return err
 		}
-		return m.ended(true)
+		return m.ended()
 	case "ends":
-		return m.ended(false)
+		return m.ended()
 	case "start":
 		return s.startMember(ts, m)
 	default:
@@ -153,13 +157,13 @@ func (s *script) member(ts *testscript.TestScript, args []string) error {
 	return nil
 }
 
-// ended waits for the end of a member, and whether that is a success.
-func (m *groupMember) ended(well bool) error {
+// ended waits for the end of a member, which is a success.
+func (m *groupMember) ended() error {
 	timer := time.AfterFunc(patience, m.running.killNow)
 	defer timer.Stop()
 	err := m.running.command.Wait()
 	m.running = nil
-	if (err == nil) != well {
+	if err != nil {
 		return fmt.Errorf("member %d ended: %v", m.number, err)
 	}
 	return nil
@@ -222,8 +226,8 @@ func (s *script) leader() (uint64, error) {
 	return 0, fmt.Errorf("no member leads: %s", said)
 }
 
-// addMember adds a member with the commands of an operator, and starts it.
-func (s *script) addMember(ts *testscript.TestScript, name string) error {
+// addMember adds a member with the commands of an operator, unless it only joins, and starts it.
+func (s *script) addMember(ts *testscript.TestScript, name string, add bool) error {
 	number, err := strconv.ParseUint(name, 10, 64)
 	if err != nil {
 		return err
@@ -251,12 +255,37 @@ func (s *script) addMember(ts *testscript.TestScript, name string) error {
 			"--cluster-keys", filepath.Join("keys", "member-"+name),
 		},
 	} {
+		if args[0] == "add" && !add {
+			continue
+		}
 		if err := ts.Exec("pws", append([]string{"cluster"}, args...)...); err != nil {
 			return err
 		}
 	}
 	s.members[number] = m
 	return s.startMember(ts, m)
+}
+
+// await waits until a file has a line that matches.
+//
+//	await PATTERN FILE
+func (s *script) await(_ *testscript.TestScript, args []string) error {
+	if len(args) != 2 {
+		return errors.New("usage: await PATTERN FILE")
+	}
+	pattern, err := regexp.Compile(args[0])
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(patience); time.Now().Before(end); <-tick.C {
+		text, err := os.ReadFile(filepath.Join(s.work, args[1]))
+		if err != nil || pattern.Match(text) {
+			return err
+		}
+	}
+	return fmt.Errorf("%s has no line like %s", args[1], args[0])
 }
 
 func (s *script) killMembers() {

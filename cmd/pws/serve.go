@@ -129,6 +129,9 @@ func (c *ServeCommand) Run(out io.Writer) error {
 		}
 		err = c.run(out, log, fitted, serverConfig, limits, own, failed)
 		cut := onlyCut(err)
+		if onlyFault(err) == errRemoved {
+			return nil
+		}
 		if cut == nil {
 			return err
 		}

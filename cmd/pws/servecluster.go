@@ -85,15 +85,20 @@ func (e *cutError) Error() string {
 
 // onlyCut returns the cutError that an error consists of, nil where something else has failed, too.
 func onlyCut(err error) *cutError {
-	switch err := err.(type) {
-	case *cutError:
-		return err
-	case interface{ Unwrap() []error }:
-		if all := err.Unwrap(); len(all) == 1 {
-			return onlyCut(all[0])
+	cut, _ := onlyFault(err).(*cutError)
+	return cut
+}
+
+// onlyFault returns the one error that an error is joined of, and the error itself if there are
+// several, or it was not joined.
+func onlyFault(err error) error {
+	for {
+		joined, is := err.(interface{ Unwrap() []error })
+		if !is || len(joined.Unwrap()) != 1 {
+			return err
 		}
+		err = joined.Unwrap()[0]
 	}
-	return nil
 }
 
 // A member whose data could not be replaced waits BEFORE it tries that again, each time twice as
@@ -136,7 +141,8 @@ func (c *ServeCommand) renew(
 	return ctx.Err() != nil
 }
 
-// errRemoved ends a server that was removed from its group.
+// errRemoved ends a server that was removed from its group. That is no failure, AFTER which a
+// supervisor would start it again.
 var errRemoved = errors.New("this member was removed from its group")
 
 // member is this server as a member of a group; of a single server all methods do nothing.

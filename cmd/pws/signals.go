@@ -24,6 +24,10 @@ func stopSignals() []os.Signal {
 
 // logStop logs why the server stops; a nil signal means that it cannot go on.
 func logStop(log *slog.Logger, received os.Signal, cause error) {
+	if errors.Is(cause, errRemoved) {
+		log.Warn("stopping for good", "cause", cause)
+		return
+	}
 	if received == nil {
 		log.Error("stopping", "error", cause)
 		return
