@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -18,6 +19,7 @@ func (m *Membership) watchLeader() {
 	ticker := time.NewTicker(clockEvery)
 	defer ticker.Stop()
 	var guests []replica.Member
+	said := false
 	for unled := 0; ; {
 		select {
 		case <-m.network.alive.Done():
@@ -38,6 +40,13 @@ func (m *Membership) watchLeader() {
 		if unled++; unled < unledTicks {
 			continue
 		}
+		if !said && unadded(own) {
+			said = true
+			self := m.Self()
+			m.settings.Log.Warn(fmt.Sprintf("this member was not added to the group, and waits for that: "+
+				"on a member that was, give pws cluster add %d=%s", self.Number, self.Address),
+				"members", own.Members)
+		}
 		answers := statuses(m.ask(slices.Concat(own.Members, guests)))
 		if replica.RemovedAway(own, answers) {
 			m.settings.Log.Warn("others say that this member was removed while they did not reach it")
@@ -50,6 +59,12 @@ func (m *Membership) watchLeader() {
 			m.network.SetGuests(guests)
 		}
 	}
+}
+
+// unadded reports whether a member has a copy of the data and was not added to the group, as far as
+// it knows.
+func unadded(own replica.Status) bool {
+	return !own.Removed && !replica.Listed(own.Members, own.Member)
 }
 
 // guestsOf are the members that a member does not know, by the newest of the answers of others. It

@@ -213,6 +213,16 @@ func (m *Membership) Leads() bool { return m.journal.Reign() != 0 }
 // Leader is the number of the member that leads, 0 while none is known.
 func (m *Membership) Leader() uint64 { return m.journal.Leader() }
 
+// Self is this member, with the address of the settings. It is none of the group until it is added.
+func (m *Membership) Self() replica.Member {
+	for _, one := range m.settings.Members {
+		if one.Number == m.settings.Number {
+			return one
+		}
+	}
+	return replica.Member{Number: m.settings.Number}
+}
+
 // OtherLeads reports whether another member is known to lead.
 func (m *Membership) OtherLeads() bool {
 	leader := m.Leader()

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -21,6 +22,9 @@ const (
 	// writeBytes is about how much is written at a time.
 	writeBytes = 256 << 10
 )
+
+// errRefused says why watch has closed a connection.
+var errRefused = errors.New("it has ended the connection, or does not answer on it")
 
 // peer sends messages to another member.
 type peer struct {
@@ -101,6 +105,9 @@ func (p *peer) run() {
 		}
 		if alive.Err() != nil {
 			return
+		}
+		if errors.Is(err, net.ErrClosed) {
+			err = errRefused
 		}
 		if text := err.Error(); text != said {
 			p.network.config.Log.Warn("no connection to a member", "member", p.member, "error", err)

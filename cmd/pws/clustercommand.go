@@ -122,6 +122,12 @@ var _ = registerAction("cluster-status", func(on adminTarget, _ *clusterNothing)
 		}
 		status.Members = append(status.Members, asked)
 	}
+	if !replica.Listed(own.Members, own.Member) {
+		self := on.group.Self()
+		status.Members = append(status.Members, clusterMember{
+			Number: self.Number, Address: self.Address, Status: own,
+		})
+	}
 	return status, nil
 })
 
@@ -141,6 +147,7 @@ func printClusterStatus(status *clusterStatus) string {
 		newest = max(newest, one.Position)
 	}
 	var text strings.Builder
+	unadded := ""
 	fmt.Fprintf(&text, "%-8s%-24s%-10s%10s%12s%10s%10s%8s%8s  %s\n", "member", "address", "role",
 		"term", "entries", "behind", "clock ms", "format", "knows", "program")
 	for _, one := range status.Members {
@@ -149,6 +156,12 @@ func printClusterStatus(status *clusterStatus) string {
 		case one.Fault != "":
 			fmt.Fprintf(&text, "%-8d%-24s%s\n", one.Number, one.Address, one.Fault)
 			continue
+		case one.Removed:
+			role = "removed"
+		case one.Leader == 0 && !replica.Listed(one.Status.Members, one.Number):
+			role = "not added"
+			unadded += fmt.Sprintf("member %d was not added: on a member that is, give pws cluster add "+
+				"%d=%s\n", one.Number, one.Number, one.Address)
 		case one.Reign != 0:
 			role = "leads"
 		case one.Leader == 0:
@@ -161,5 +174,6 @@ func printClusterStatus(status *clusterStatus) string {
 			one.Term, one.Position, newest-one.Position, one.ClockMillis,
 			max(one.Format, replica.FormatFirst), max(one.Understands, replica.FormatFirst), one.Version)
 	}
+	text.WriteString(unadded)
 	return text.String()
 }
