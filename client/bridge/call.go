@@ -83,7 +83,7 @@ func (b *Bridge) ask(ctx context.Context, m *message) []byte {
 		return b.failed(m, signIn(caller))
 	}
 	if m.resultOf(said) != nil && refusalIn(said) == nil {
-		b.forget(m.tool)
+		b.forget(m)
 	}
 	return b.claims.taken(m, said)
 }
@@ -217,8 +217,12 @@ const (
 type unanswered map[[sha256.Size]byte]lostCall
 
 type lostCall struct {
-	tool, key string
-	at        time.Time
+	key string
+	at  time.Time
+	// target is that of the message, and replaces says that the call only sets or removes what is
+	// there.
+	target   [sha256.Size]byte
+	replaces bool
 }
 
 // keyOf is the Idempotency-Key of a call: that of its arguments, or that of the same call if it has
@@ -243,31 +247,33 @@ func (b *Bridge) keyOf(m *message) (key string, repeats bool) {
 
 // remember notes the key of a call without an answer.
 func (b *Bridge) remember(m *message, key string) {
+	lost := lostCall{key, time.Now(), m.target, b.hintsOf(m.tool).replaces(m.tool)}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for same, lost := range b.mu.unanswered {
-		if time.Since(lost.at) >= unansweredFor {
+	for same, other := range b.mu.unanswered {
+		if time.Since(other.at) >= unansweredFor {
 			delete(b.mu.unanswered, same)
 		}
 	}
 	if len(b.mu.unanswered) < unansweredMax {
-		b.mu.unanswered[m.same] = lostCall{m.tool, key, time.Now()}
+		b.mu.unanswered[m.same] = lost
 	}
 }
 
-// forget drops the keys of the unanswered calls of a tool that replaces or removes something, AFTER
-// another call of it took effect. A repeat of them is meant to replace what that call has written,
-// and the answer of before would leave it as it is.
-func (b *Bridge) forget(tool string) {
+// forget drops the keys of unanswered calls that only set or remove what a call has changed AFTER
+// them. Their repeat is meant to replace that, and the answer of before would leave it as it is.
+// Calls that add something, or change a part of what is there, keep their keys: their repeat would
+// have an effect twice.
+func (b *Bridge) forget(m *message) {
 	b.mu.Lock()
 	some := len(b.mu.unanswered) > 0
 	b.mu.Unlock()
-	if !some || !b.hintsOf(tool).Destructive {
+	if !some || !b.hintsOf(m.tool).Destructive {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	maps.DeleteFunc(b.mu.unanswered, func(_ [sha256.Size]byte, lost lostCall) bool {
-		return lost.tool == tool
+		return lost.replaces && lost.target == m.target
 	})
 }

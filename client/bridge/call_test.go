@@ -274,23 +274,30 @@ func TestReplays(t *testing.T) {
 // replayed, AFTER another call of its tool replaced what it wrote.
 func TestCallAfterAnotherThatReplaces(t *testing.T) {
 	lost := &client.UnreachableError{Server: server, Cause: errors.New("reset")}
+	const first, second, other = `"task":"t1"`, `"task":"t2"`, `"project":"p","path":"a"`
 	for _, one := range []struct {
-		tool, between string
-		answer        any
-		repeats       bool
+		tool, target, between, changes string
+		answer                         any
+		repeats                        bool
 	}{
-		{"task.update", "task.update", fine, false},
-		{"task_update", "task_update", fine, false},
-		{"task.update", "task.update", refusal("TASK_NOT_FOUND"), true},
-		{"task.update", "state.set", fine, true},
-		{"task.create", "task.create", fine, true},
+		{"task.update", first, "task.update", first, fine, false},
+		{"task_update", first, "task_update", first, fine, false},
+		{"task.update", first, "task.update", second, fine, true},
+		{"task.update", first, "task.update", first, refusal("TASK_NOT_FOUND"), true},
+		{"task.update", first, "task.get", first, fine, true},
+		{"task.create", other, "task.create", other, fine, true},
+		{"file.write", other, "file.edit", other, fine, false},
+		{"file.write", other, "file.edit", first, fine, true},
+		{"file.edit", other, "file.write", other, fine, true},
+		{"project.checkpoint", other, "project.checkpoint", other, fine, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			service, keys := answering(lost, one.answer, fine)
 			h := connect(t, service, "")
 			for _, line := range []string{
-				toolCall("1", one.tool, `{"title":"A"}`), toolCall("2", one.between, `{"title":"B"}`),
-				toolCall("3", one.tool, `{"title":"A"}`),
+				toolCall("1", one.tool, `{`+one.target+`,"title":"A"}`),
+				toolCall("2", one.between, `{"title":"B",`+one.changes+`}`),
+				toolCall("3", one.tool, `{`+one.target+`,"title":"A"}`),
 			} {
 				h.send(line)
 				h.one()

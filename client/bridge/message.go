@@ -47,6 +47,8 @@ type message struct {
 	waits bool
 	// same is equal for calls of the same tool with the same arguments.
 	same [sha256.Size]byte
+	// target is equal for calls whose arguments name the same thing to be changed.
+	target [sha256.Size]byte
 	// progress is the raw token of a request that wants notes of its progress.
 	progress jsontext.Value
 	// cancels is the raw id of the request that a notification cancels.
@@ -142,17 +144,30 @@ func (m *message) readParams(raw jsontext.Value) {
 	}
 	m.tool, m.named = textOf(params.Name)
 	m.same = sha256.Sum256(bytes.Join([][]byte{[]byte(m.tool), params.Arguments}, []byte{0}))
-	var arguments struct {
-		Key  jsontext.Value `json:"idempotency_key"`
-		Wait jsontext.Value `json:"wait"`
-	}
+	var arguments map[string]jsontext.Value
 	if params.Arguments.Kind() == '{' && json.Unmarshal(params.Arguments, &arguments, lenient) == nil {
-		m.waits = len(arguments.Wait) > 0
-		m.ownKey = len(arguments.Key) > 0 && arguments.Key.Kind() != 'n'
-		if key, _ := textOf(arguments.Key); isVisible(key) {
-			m.key = key
+		m.waits = len(arguments["wait"]) > 0
+		key := arguments["idempotency_key"]
+		m.ownKey = len(key) > 0 && key.Kind() != 'n'
+		if text, _ := textOf(key); isVisible(text) {
+			m.key = text
 		}
 	}
+	m.target = targetOf(arguments)
+}
+
+// targetNames are the arguments that name what a tool changes: the parameters of paths.
+var targetNames = []string{
+	"project", "task", "path", "workspace", "session", "discussion", "comment", "contribution",
+	"revision", "review", "handoff", "artifact", "verification", "relation", "agent", "key", "item",
+}
+
+func targetOf(arguments map[string]jsontext.Value) [sha256.Size]byte {
+	var parts [][]byte
+	for _, name := range targetNames {
+		parts = append(parts, arguments[name])
+	}
+	return sha256.Sum256(bytes.Join(parts, []byte{0}))
 }
 
 // textOf is the text of a JSON string; it returns false for other values.

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -38,8 +39,18 @@ func onlyReads(answer []byte) []byte {
 // hints are what a tool says of its effects.
 type hints struct {
 	ReadOnly bool `json:"readOnlyHint"`
-	// Destructive tools replace or remove something.
+	// Destructive tools replace or remove something; the idempotent ones of them do only that.
 	Destructive bool `json:"destructiveHint"`
+	Idempotent  bool `json:"idempotentHint"`
+}
+
+// updates are tools that only set fields. They are not listed as idempotent, because a condition
+// that held the first time may not hold again.
+var updates = map[string]bool{"task.update": true, "project.update": true}
+
+// replaces reports whether a tool only sets or removes what is there.
+func (h hints) replaces(tool string) bool {
+	return h.Destructive && (h.Idempotent || updates[strings.ReplaceAll(tool, "_", ".")])
 }
 
 // readTool returns the name of a tool in a list, and its hints. Without a name it has none.
