@@ -67,8 +67,11 @@ func (c *Call) claiming(
 	return give(elsewhere)
 }
 
-// isGuest reports whether a project exists and the caller is not a member.
+// isGuest reports whether the caller may read a project and is not a member.
 func (c *Call) isGuest(project id.ID) (bool, error) {
+	if readable, err := c.Service.Engine.Readable(project, c.Agent); err != nil || !readable {
+		return false, err
+	}
 	summary, err := c.Service.Engine.Summary(project)
 	return summary != nil && summary.RoleOf(c.Agent) == work.NoRole, err
 }

@@ -451,7 +451,7 @@ func (c *Call) projectReply(view *work.Project) Reply {
 // projectTagger returns projectETag for the states of a project. Whether the record shows an origin
 // is found BEFORE the project decides.
 func (c *Call) projectTagger(project id.ID) (func(p *work.Project) string, error) {
-	view, err := c.Service.Engine.Project(project)
+	view, err := c.Service.Engine.ProjectFor(project, c.Agent)
 	if err != nil {
 		return nil, err
 	}
