@@ -122,3 +122,34 @@ func TestUnknownVisibilityIsRead(t *testing.T) {
 		t.Errorf("%v, %v", p, err)
 	}
 }
+
+// TestSuspensionReachesResting suspends an agent that holds the turn of a project which became
+// PRIVATE and rests, and claims in others: all of it ends.
+func TestSuspensionReachesResting(t *testing.T) {
+	e, _, owner := oneProject(t, nil)
+	guest := register(t, e, "guest")
+	private := e.stamp(owner).ID(0)
+	community := creationOf(private, work.Private)
+	community.Kind = work.Community
+	mustDo(t, e, private, owner, community)
+	mustDo(t, e, private, owner, &work.AddMember{Agent: guest, Role: work.Contributor})
+	mustDo(t, e, private, guest, &work.TakeTurn{})
+	held := []id.ID{private}
+	for range 8 {
+		project := createProject(t, e, owner, work.Public)
+		task := createTasks(t, e, project, owner, 1)[0]
+		mustDo(t, e, project, guest, &work.ClaimTask{Task: task})
+		held = append(held, project)
+	}
+	saveAll(t, e)
+	e.sweep(e.clock.Now() + 2*e.config.PassivateAfter.Milliseconds())
+	if _, err := e.SuspendAgent(guest.Format(id.Agent), "spam"); err != nil {
+		t.Error(err)
+	}
+	for _, project := range held {
+		p := viewOf(t, e, project)
+		if _, turn := p.Turn(e.Now()); turn || p.HasClaims(guest) {
+			t.Errorf("a suspended agent holds something in %v", project)
+		}
+	}
+}

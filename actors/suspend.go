@@ -2,6 +2,7 @@ package actors
 
 import (
 	"errors"
+	"fmt"
 	"math"
 
 	"pws/api"
@@ -94,12 +95,13 @@ func (e *Engine) freeAgent(agent id.ID) error {
 			projects[own.Project] = struct{}{}
 		}
 	}
+	var failed []error
 	for project := range projects {
 		if err := e.releaseAll(project, agent); err != nil {
-			return err
+			failed = append(failed, fmt.Errorf("%s: %w", project.Format(id.Project), err))
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // releaseAll frees what an agent holds in a project. One order releases a bounded number of claims.

@@ -16,7 +16,8 @@ var ErrNotAccepted = errors.New("replica: what the member has accepted is not kn
 
 // Accepted is what the log of raft of a member that does not run has. Of members that are left
 // without a majority, the one whose newest entry has the highest term, and of those the highest
-// index, has all that the group has agreed on and one of them has.
+// index, has all that the group has agreed on and one of them has, unless the log of entries of
+// another ends behind what it would have: one that was catching up gets entries without raft.
 type Accepted struct {
 	// Term and Index are those of the newest entry.
 	Term, Index uint64
