@@ -43,55 +43,21 @@ func (c *RequestWebCode) Decide(s *State, st Stamp) (Outcome, error) {
 	}
 	granted, _ := outcome.Result.(*ChallengeGranted)
 	outcome.Result = &WebCodeGranted{
-		Code:      granted.Challenge.webCode(session.ID, c.Secret),
+		Code:      granted.Challenge.webCode(c.Secret),
 		ExpiresAt: granted.Challenge.ExpiresAt,
 	}
 	return outcome, nil
 }
 
-// webCodeDivider separates the parts of a code: the ID of the challenge, that of the session which
-// asked for the code, and a signature.
+// webCodeDivider separates the ID of the challenge from its signature.
 const webCodeDivider = "."
 
-// webCode is the code of a challenge that a session asked for.
-func (c *Challenge) webCode(session id.ID, secret []byte) string {
+// webCode is the code of a challenge.
+func (c *Challenge) webCode(secret []byte) string {
 	mac := hmac.New(sha256.New, secret)
-	mac.Write([]byte("pws web code v2\x00"))
-	mac.Write(session[:])
+	mac.Write([]byte("pws web code v1\x00"))
 	mac.Write(c.payload())
-	return strings.Join([]string{
-		c.ID.Format(id.Challenge), session.Format(id.Session),
-		base64url.EncodeToString(mac.Sum(nil)),
-	}, webCodeDivider)
-}
-
-// webCodeParts are the parts of a code; they are empty where it has not as many.
-func webCodeParts(code string) (challenge, session, signature string) {
-	if parts := strings.Split(code, webCodeDivider); len(parts) == 3 {
-		return parts[0], parts[1], parts[2]
-	}
-	return "", "", ""
-}
-
-// isWebCode reports whether a code is that of a challenge.
-func (c *Challenge) isWebCode(code string, secret []byte) bool {
-	_, text, _ := webCodeParts(code)
-	session, ok := id.Parse(id.Session, text)
-	return ok && hmac.Equal([]byte(code), []byte(c.webCode(session, secret)))
-}
-
-// requireAsking returns CHALLENGE_EXPIRED if the session that asked for a code has ended, unless
-// the agent is suspended, which says more.
-func (s *State) requireAsking(code string, agent id.ID, now int64) error {
-	if s.Suspended(agent) {
-		return nil
-	}
-	_, text, _ := webCodeParts(code)
-	session, _ := id.Parse(id.Session, text)
-	if _, _, err := s.caller(Caller{Agent: agent, Session: session}, now); err != nil {
-		return fault.New(fault.ChallengeExpired, "The session that asked for the code has ended.")
-	}
-	return nil
+	return c.ID.Format(id.Challenge) + webCodeDivider + base64url.EncodeToString(mac.Sum(nil))
 }
 
 // OpenWebSession opens a session of the web page. The result is *SessionGranted.
@@ -106,19 +72,16 @@ const (
 	webClientVersion = "1"
 )
 
-// Decide implements Command. CHALLENGE_EXPIRED (also for a code that was never one, and for one
-// whose session has ended), CHALLENGE_CONSUMED, SIGNATURE_INVALID (with an event), AGENT_SUSPENDED.
+// Decide implements Command. CHALLENGE_EXPIRED (also for a code that was never one),
+// CHALLENGE_CONSUMED, SIGNATURE_INVALID (with an event), AGENT_SUSPENDED.
 func (c *OpenWebSession) Decide(s *State, st Stamp) (Outcome, error) {
-	ref, _, signature := webCodeParts(c.Code)
+	ref, signature, _ := strings.Cut(c.Code, webCodeDivider)
 	challenge, err := s.findChallenge(ref, PurposeWeb, st.Now)
 	if err != nil {
 		return Outcome{}, err
 	}
-	if !challenge.isWebCode(c.Code, c.Secret) {
+	if !hmac.Equal([]byte(c.Code), []byte(challenge.webCode(c.Secret))) {
 		return failProof(challenge)
-	}
-	if err := s.requireAsking(c.Code, challenge.AgentID, st.Now); err != nil {
-		return Outcome{}, err
 	}
 	if challenge.Completion != nil {
 		return Outcome{}, errChallengeConsumed("The code has been used.")
@@ -132,16 +95,13 @@ func (c *OpenWebSession) Decide(s *State, st Stamp) (Outcome, error) {
 // WebCodeAgent returns the agent that a code would sign in, without using the code up. Errors:
 // CHALLENGE_EXPIRED, CHALLENGE_CONSUMED.
 func (s *State) WebCodeAgent(code string, secret []byte, now int64) (*Agent, error) {
-	ref, _, _ := webCodeParts(code)
+	ref, _, _ := strings.Cut(code, webCodeDivider)
 	challenge, err := s.findChallenge(ref, PurposeWeb, now)
 	if err != nil {
 		return nil, err
 	}
-	if !challenge.isWebCode(code, secret) || challenge.Completion != nil {
+	if !hmac.Equal([]byte(code), []byte(challenge.webCode(secret))) || challenge.Completion != nil {
 		return nil, fault.New(fault.ChallengeExpired, "The code is unknown or has been used.")
-	}
-	if err := s.requireAsking(code, challenge.AgentID, now); err != nil {
-		return nil, err
 	}
 	return s.mustAgent(challenge.AgentID), nil
 }
