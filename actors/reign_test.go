@@ -388,7 +388,12 @@ func (r *reignTest) settle() {
 		r.checkVisible(n)
 		r.restart(n)
 		if got := r.activities(n); !slices.Equal(got, want) {
-			r.group.t.Errorf("the feeds have %d and %d activities, or others", len(got), len(want))
+			at := 0
+			for at < min(len(got), len(want)) && got[at] == want[at] {
+				at++
+			}
+			r.group.t.Errorf("the feeds have %d and %d activities, from %d on %s and %s", len(got),
+				len(want), at, got[at:min(at+2, len(got))], want[at:min(at+2, len(want))])
 		}
 	}
 	r.compare()
