@@ -419,7 +419,9 @@ func (f *searchFill) writeBatch(position uint64, durable func()) error {
 // It reports false when the engine stops.
 func (f *searchFill) rest(took time.Duration) (goOn bool, err error) {
 	pause := searchRest
-	f.pace.note(newSearchSample(f.noted.Load()))
+	if now := time.Now(); f.pace.isDue(now) {
+		f.pace.note(newSearchSample(now, f.noted.Load()))
+	}
 	switch {
 	case f.pace.isBusy():
 		pause = f.pace.pause(took)

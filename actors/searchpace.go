@@ -24,9 +24,9 @@ type searchSample struct {
 	systemAll, systemUsed uint64
 }
 
-func newSearchSample(newest uint64) searchSample {
+func newSearchSample(now time.Time, newest uint64) searchSample {
 	all, used := systemTime()
-	return searchSample{time.Now(), newest, processorTime(), all, used}
+	return searchSample{now, newest, processorTime(), all, used}
 }
 
 const (
@@ -42,17 +42,20 @@ const (
 	searchSampleLeast = 200 * time.Millisecond
 )
 
-// note takes a sample. One that is too close to the last one is not used.
+// isDue says whether a sample at a time is far enough from the last one. To make one reads a file.
+func (p *searchPace) isDue(now time.Time) bool { return now.Sub(p.last.at) >= searchSampleLeast }
+
+// note takes a sample. One that is not due is not used.
 func (p *searchPace) note(now searchSample) {
-	passed := now.at.Sub(p.last.at)
-	if passed < searchSampleLeast {
+	if !p.isDue(now.at) {
 		return
 	}
+	passed := now.at.Sub(p.last.at)
 	// There are two slots of the scheduler for each processor.
 	processors := max(1, runtime.GOMAXPROCS(0)/2)
 	p.entries = float64(now.newest-p.last.newest) / passed.Seconds()
 	p.load = 1
-	if known := now.used > 0 && p.last.used > 0; known {
+	if now.used > 0 && p.last.used > 0 {
 		p.load = (now.used - p.last.used).Seconds() / passed.Seconds() / float64(processors)
 	}
 	// This process may be allowed less than there is, and others may use the rest.
