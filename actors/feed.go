@@ -334,10 +334,12 @@ func (f *follower) readAgain(target uint64) error {
 	if from > target {
 		return nil
 	}
+	read := from - 1
 	err := f.engine.journal.Read(from, func(position uint64, payload []byte) error {
 		if position > target {
 			return errReadEnough
 		}
+		read = position
 		one, err := decodeFeedNote(position, payload)
 		if err != nil {
 			return fmt.Errorf("log entry %d: %w", position, err)
@@ -350,6 +352,10 @@ func (f *follower) readAgain(target uint64) error {
 	})
 	if err != nil && err != errReadEnough {
 		return err
+	}
+	if read < target {
+		// The feed would never look for what is between them again.
+		return fmt.Errorf("the log ends at entry %d, and entry %d was reported", read, target)
 	}
 	return f.take(records, target)
 }

@@ -48,9 +48,10 @@ type node struct {
 	reign journal.Reign
 	gate  journal.Gate
 	// applied is how many agreements the node has applied, durable the position of the newest entry
-	// of them that has taken effect, first that of the oldest that is kept.
-	applied        int
-	first, durable uint64
+	// of them that has taken effect, first that of the oldest that is kept. stored, which is applied
+	// or one more, is how many Read returns: an entry can be read BEFORE it is reported.
+	applied, stored int
+	first, durable  uint64
 	// queue was appended and is not proposed yet, proposed is not reported yet.
 	queue    batch
 	proposed []*batch
@@ -151,14 +152,16 @@ func (n *node) deliver() bool {
 		return false
 	}
 	next := n.group.agreed[n.applied]
-	n.group.mu.Unlock()
-	if next.batch == nil {
+	b := next.batch
+	if b == nil {
+		n.group.mu.Unlock()
 		n.begin(next)
 		return true
 	}
-	b := next.batch
 	first := n.gate.Position + 1
 	admitted := n.gate.Admit(b.reign, b.first, uint64(len(b.payloads)))
+	n.stored = n.applied + 1
+	n.group.mu.Unlock()
 	own := slices.Index(n.proposed, b)
 	for at, payload := range b.payloads {
 		switch {
@@ -186,9 +189,10 @@ func (n *node) begin(next agreement) {
 	if n.reign != 0 {
 		n.depose()
 	}
-	n.gate.Begin(next.reign)
 	n.group.mu.Lock()
+	n.gate.Begin(next.reign)
 	n.applied++
+	n.stored = n.applied
 	if next.leader == n {
 		n.reign = next.reign
 	}
@@ -206,10 +210,10 @@ func (g *group) deliverAll() {
 	}
 }
 
-// admitted are the entries that have taken effect on a node, with their tags.
+// admitted are the entries that a node can read and that have taken effect, with their tags.
 func (n *node) admitted(yield func(pos uint64, payload []byte, tag int) bool) {
 	n.group.mu.Lock()
-	agreed := n.group.agreed[:n.applied]
+	agreed := n.group.agreed[:n.stored]
 	n.group.mu.Unlock()
 	var gate journal.Gate
 	for _, one := range agreed {
@@ -232,7 +236,7 @@ func (n *node) admitted(yield func(pos uint64, payload []byte, tag int) bool) {
 // Read implements journal.Journal.
 func (n *node) Read(from uint64, fn func(pos uint64, payload []byte) error) error {
 	n.group.mu.Lock()
-	first, last := n.first, n.durable
+	first, last := n.first, n.gate.Position
 	n.group.mu.Unlock()
 	if from != 0 && from < first || from > last+1 {
 		return journal.ErrOutOfRange

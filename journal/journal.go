@@ -73,8 +73,9 @@ type Journal interface {
 	EndRead(Reign) error
 	// Durable returns a position: every entry up to it is durable and was reported.
 	Durable() uint64
-	// Read calls fn with every entry from a position on, in order, at least up to Durable. payload
-	// is valid only during the call. Errors: ErrOutOfRange, and those of fn.
+	// Read calls fn with every entry from a position on, in order, at least up to the newest one that
+	// was reported when it was called. payload is valid only during the call. Errors: ErrOutOfRange,
+	// and those of fn.
 	Read(from uint64, fn func(pos uint64, payload []byte) error) error
 	// CutBefore lets the journal forget entries before a position. Many of them may remain.
 	CutBefore(pos uint64) error
