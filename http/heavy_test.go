@@ -25,7 +25,8 @@ func TestHeavyBodiesTakeTurns(t *testing.T) {
 	f := computingFixture(t, Config{
 		Expensive: 1, after: func(time.Duration) <-chan time.Time { return over },
 	}, DefaultLimits())
-	go f.ask(t, "GET", "/v1/held")
+	held := make(chan answer, 1)
+	go func() { held <- f.ask(t, "GET", "/v1/held") }()
 	<-f.entered
 	for _, body := range []string{heavyText(), strings.Repeat("[", heavyBody+1)} {
 		refused := make(chan answer, 1)
@@ -39,6 +40,7 @@ func TestHeavyBodiesTakeTurns(t *testing.T) {
 		t.Errorf("a small body: %d %.200s", a.status, a.body)
 	}
 	close(f.leave)
+	<-held
 	if a := f.post(t, "/v1/body", heavyText()); a.status != 201 {
 		t.Errorf("AFTER the slot is free: %d %.200s", a.status, a.body)
 	}
