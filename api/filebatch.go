@@ -21,6 +21,8 @@ type FilesBatch struct {
 	Missing []string `json:"missing"`
 	// Paths that were omitted because of the size limit; request them again.
 	Truncated []string `json:"truncated"`
+	// Paths of files whose content an operator has removed; absent if there are none.
+	Removed []string `json:"removed,omitempty"`
 }
 
 // ReadBatch is the body of file.read_batch.
@@ -104,8 +106,8 @@ const batchBytesMax = 8 << 20
 
 // filesBatch writes FilesBatch as JSON.
 type filesBatch struct {
-	files              []fileReply
-	missing, truncated []string
+	files                       []fileReply
+	missing, truncated, removed []string
 }
 
 // JSONBytes implements Sized.
@@ -114,7 +116,7 @@ func (b *filesBatch) JSONBytes() int {
 	for at := range b.files {
 		size += fileBytes(&b.files[at].info, b.files[at].content)
 	}
-	for _, paths := range [][]string{b.missing, b.truncated} {
+	for _, paths := range [][]string{b.missing, b.truncated, b.removed} {
 		for _, one := range paths {
 			size += len(one) + len(`"",`)
 		}
@@ -140,6 +142,9 @@ func (b *filesBatch) AppendJSON(dst []byte) []byte {
 func (b *filesBatch) appendRest(dst []byte) []byte {
 	dst = appendTexts(append(dst, `,"missing":`...), b.missing)
 	dst = appendTexts(append(dst, `,"truncated":`...), b.truncated)
+	if len(b.removed) > 0 {
+		dst = appendTexts(append(dst, `,"removed":`...), b.removed)
+	}
 	return append(dst, '}')
 }
 
@@ -251,7 +256,10 @@ func (b *filesBatch) read(
 		}
 		size := one.info.Size
 		if !key.lines.all() {
-			if err := one.readLines(c, key.lines); err != nil {
+			if err := one.readLines(c, key.lines); isCode(err, fault.ContentRemoved) {
+				b.removed = append(b.removed, key.path)
+				continue
+			} else if err != nil {
 				return err
 			}
 			size = len(one.content)
@@ -270,16 +278,22 @@ func (b *filesBatch) read(
 	if err := c.hold(batchBytesMax - room); err != nil {
 		return err
 	}
-	for at := range b.files {
-		one := &b.files[at]
-		if one.lines != nil {
-			continue
-		}
+	kept := b.files[:0]
+	for _, one := range b.files {
 		var err error
-		if one.content, err = c.Service.Engine.Blob(one.info.Blob); err != nil {
+		if one.lines == nil {
+			one.content, err = c.Service.Engine.Blob(one.info.Blob)
+		}
+		switch {
+		case isCode(err, fault.ContentRemoved):
+			b.removed = append(b.removed, one.info.Path)
+		case err != nil:
 			return err
+		default:
+			kept = append(kept, one)
 		}
 	}
+	b.files = kept
 	return nil
 }
 

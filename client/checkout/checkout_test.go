@@ -314,7 +314,14 @@ func TestInTheWay(t *testing.T) {
 
 // TestRemovedContent: a content that operators have removed is left out, and is no deletion.
 func TestRemovedContent(t *testing.T) {
+	for _, refuses := range []bool{false, true} {
+		t.Run(map[bool]string{false: "named", true: "refused"}[refuses], func(t *testing.T) { checkRemovedContent(t, refuses) })
+	}
+}
+
+func checkRemovedContent(t *testing.T, refuses bool) {
 	server := newFake(t, files{"a": "a\n", "bad": "bad\n", "c": "c\n", "d": "d\n", "e": "e\n"})
+	server.mu.refuses = refuses
 	server.removeContent("bad\n")
 	dir := t.TempDir()
 	tree := server.copyOf(t, dir)

@@ -39,6 +39,8 @@ type fake struct {
 		submitted int
 		agent     string
 		removed   map[string]bool
+		// refuses has it refuse batches with removed contents, as programs once did.
+		refuses   bool
 		published int
 		cut       bool
 		// asked counts the requests to publish, refuse refuses all of them unless it is nil.
@@ -190,21 +192,25 @@ func (f *fake) readBatch(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, left := []any{}, []string{}
+	files, left, removed := []any{}, []string{}, []string{}
 	for _, name := range body.Paths {
 		content, exists := all[name]
 		switch {
 		case !exists:
 			f.t.Errorf("%s was asked for, which is not there", name)
-		case f.mu.removed[hashOf([]byte(content))]:
+		case f.mu.removed[hashOf([]byte(content))] && f.mu.refuses:
 			return nil, refusal(http.StatusGone, contentRemoved)
+		case f.mu.removed[hashOf([]byte(content))]:
+			removed = append(removed, name)
 		case len(files) == 3:
 			left = append(left, name)
 		default:
 			files = append(files, map[string]any{"path": name, "content": content})
 		}
 	}
-	return map[string]any{"files": files, "missing": []string{}, "truncated": left}, nil
+	return map[string]any{
+		"files": files, "missing": []string{}, "truncated": left, "removed": removed,
+	}, nil
 }
 
 // publish is strict: what the real server refuses, it refuses.

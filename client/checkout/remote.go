@@ -113,20 +113,22 @@ func (r Remote) contents(
 	size := batchFiles
 	for len(wanted) > 0 {
 		some := wanted[:min(size, len(wanted))]
-		got, left, err := r.batch(ctx, changeset, some)
+		got, err := r.batch(ctx, changeset, some)
 		switch {
 		case client.IsCode(err, contentRemoved) && len(some) == 1:
-			removed = append(removed, some[0])
+			got.Removed = some
 		case client.IsCode(err, contentRemoved):
-			// One of them has no content: ask for each alone, then for many again.
+			// One of them has no content, and the program of the server is too old to say which: ask
+			// for each alone, then for many again.
 			size = 1
 			continue
 		case err != nil:
 			return nil, err
-		case len(left) == len(some):
+		case len(got.Left) == len(some):
 			return nil, fmt.Errorf("the server sent none of %d files", len(some))
 		}
-		for _, one := range got {
+		removed = append(removed, got.Removed...)
+		for _, one := range got.Files {
 			if hashOf([]byte(one.Content)) != known[one.Path].Hash || known[one.Path].Hash == "" {
 				return nil, fmt.Errorf("the server sent another content of %s", one.Path)
 			}
@@ -134,8 +136,8 @@ func (r Remote) contents(
 				return nil, err
 			}
 		}
-		wanted = append(left, wanted[len(some):]...)
-		if len(removed) > 0 && len(got) == 0 {
+		wanted = append(got.Left, wanted[len(some):]...)
+		if len(got.Removed) > 0 {
 			size = batchFiles
 		}
 	}
@@ -147,22 +149,27 @@ type batchFile struct {
 	Content string `json:"content"`
 }
 
-// batch reads files in one request; left are those that did not fit into the answer.
+// batchPage is the answer to the request for some files.
+type batchPage struct {
+	Files   []batchFile `json:"files"`
+	Missing []string    `json:"missing"`
+	// Left did not fit into the answer.
+	Left []string `json:"truncated"`
+	// Removed have no content any more.
+	Removed []string `json:"removed"`
+}
+
+// batch reads files in one request.
 func (r Remote) batch(
 	ctx context.Context, changeset string, paths []string,
-) (got []batchFile, left []string, err error) {
+) (page batchPage, err error) {
 	body := struct {
 		Paths     []string `json:"paths"`
 		Changeset string   `json:"changeset_id"`
 	}{paths, changeset}
 	text, err := json.Marshal(body)
 	if err != nil {
-		return nil, nil, err
-	}
-	var page struct {
-		Files   []batchFile `json:"files"`
-		Missing []string    `json:"missing"`
-		Left    []string    `json:"truncated"`
+		return page, err
 	}
 	err = r.Client.DoInto(ctx, &client.Request{
 		Method: http.MethodPost, Path: r.path("/files/read-batch"), Body: text,
@@ -171,7 +178,7 @@ func (r Remote) batch(
 	if err == nil && len(page.Missing) > 0 {
 		err = fmt.Errorf("the server has no file %s", strings.Join(page.Missing, ", "))
 	}
-	return page.Files, page.Left, err
+	return page, err
 }
 
 // content returns one content of a changeset; nil if it was removed from the server.
