@@ -98,7 +98,7 @@ type Config struct {
 	OpenJournal func(journal.Options) (journal.Journal, *journal.Recovery, error)
 
 	// free is the free disk space, for tests; nil asks the file system.
-	free func() int64
+	free func() (int64, error)
 	// indexing, for tests, is called BEFORE each batch of the search index.
 	indexing func()
 }

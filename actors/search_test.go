@@ -166,7 +166,7 @@ func TestRenewalWhileIndexingWaitsForRoom(t *testing.T) {
 	var free atomic.Int64
 	free.Store(math.MaxInt64)
 	config := quiet(t.TempDir())
-	config.NoSearch, config.ReserveBytes, config.free = false, 1<<20, free.Load
+	config.NoSearch, config.ReserveBytes, config.free = false, 1<<20, freeIn(&free)
 	e := start(t, config)
 	owner := register(t, e, "owner")
 	project := createProject(t, e, owner, work.Public)

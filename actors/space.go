@@ -75,16 +75,13 @@ type spaceState struct {
 	short, paused atomic.Bool
 }
 
-// freeBytes is the free space of the data directory; 0 where the file system cannot say.
-func (c *Config) freeBytes() int64 {
+// freeBytes is the free space of the data directory. The errors are those of the file system.
+func (c *Config) freeBytes() (int64, error) {
 	if c.free != nil {
 		return c.free()
 	}
 	free, _, err := disk.Free(c.Dir)
-	if err != nil {
-		return 0
-	}
-	return free
+	return free, err
 }
 
 // room refuses a write of the stores that would use the part of the reserve that is kept for
@@ -93,7 +90,11 @@ func (e *Engine) room(bytes int64) error {
 	if e.config.ReserveBytes < 0 {
 		return nil
 	}
-	if free := e.config.freeBytes(); free-bytes < 2*spaceFloor(e.config.ReserveBytes) {
+	free, err := e.config.freeBytes()
+	if err != nil {
+		return fmt.Errorf("%w: free disk space: %w", disk.ErrNoRoom, err)
+	}
+	if free-bytes < 2*spaceFloor(e.config.ReserveBytes) {
 		return fmt.Errorf("%w: %d bytes are free", disk.ErrNoRoom, free)
 	}
 	return nil
@@ -102,7 +103,11 @@ func (e *Engine) room(bytes int64) error {
 // roomy says whether so many bytes can be written and leave the reserve as it is. Writers that free
 // nothing ask it, and wait where it is false.
 func (e *Engine) roomy(bytes int64) bool {
-	return e.config.ReserveBytes < 0 || e.config.freeBytes()-bytes >= e.config.ReserveBytes
+	if e.config.ReserveBytes < 0 {
+		return true
+	}
+	free, err := e.config.freeBytes()
+	return err == nil && free-bytes >= e.config.ReserveBytes
 }
 
 // excess is how much a snapshot needs beyond the reserve at this moment.
@@ -119,7 +124,7 @@ func (e *Engine) logOptions(dir string) journal.Options {
 		o.FloorBytes = max(1, spaceFloor(o.ReserveBytes))
 	}
 	if e.config.free != nil {
-		o.Free = func(string) (int64, error) { return e.config.free(), nil }
+		o.Free = func(string) (int64, error) { return e.config.freeBytes() }
 	}
 	return o
 }
@@ -146,6 +151,11 @@ func (e *Engine) noteSpace() {
 	if now.Writable {
 		e.log.Info("disk space is available again; all writes are accepted",
 			"free", now.FreeBytes, "reserve", now.ReserveBytes)
+		return
+	}
+	if err := e.journal.Space().Fault; err != nil {
+		e.log.Error("free disk space is unknown: nothing is written, reads still work",
+			"error", err)
 		return
 	}
 	e.log.Warn("disk is nearly full: writes are rejected, reads and sign-in still work; free space",

@@ -60,8 +60,20 @@ func TestReserveFitsTheDisk(t *testing.T) {
 func smallDisk(dir string, free *atomic.Int64) Config {
 	config := quiet(dir)
 	config.ReserveBytes = 64 * mib
-	config.free = free.Load
+	config.free = freeIn(free)
 	return config
+}
+
+var errNoStatfs = errors.New("the file system does not answer")
+
+// freeIn answers with a number, and with errNoStatfs where it is negative.
+func freeIn(free *atomic.Int64) func() (int64, error) {
+	return func() (int64, error) {
+		if free.Load() < 0 {
+			return 0, errNoStatfs
+		}
+		return free.Load(), nil
+	}
 }
 
 func refusedForSpace(err error) bool {
@@ -145,11 +157,29 @@ func TestNearlyFullDisk(t *testing.T) {
 	settleSpace(t, e, true)
 	e.noteSpace()
 	mustPut(t, e, project, owner, "a", "3")
-	for _, line := range []string{"nearly full", "available again"} {
+	checkLines(t, e, &out, map[string]int{"nearly full": 1, "available again": 1})
+	// Where the file system does not answer, the log says why.
+	free.Store(-1)
+	settleSpace(t, e, false)
+	e.noteSpace()
+	if _, err := put(e, project, owner, "a", "4"); !refusedForSpace(err) {
+		t.Fatalf("a write on a disk that does not answer: %v", err)
+	}
+	checkLines(t, e, &out, map[string]int{"nearly full": 1, errNoStatfs.Error(): 1})
+	free.Store(1 << 40)
+	settleSpace(t, e, true)
+	e.noteSpace()
+	checkLines(t, e, &out, map[string]int{"available again": 2})
+}
+
+// checkLines expects lines in a log.
+func checkLines(t *testing.T, e *Engine, out *lockedBuffer, want map[string]int) {
+	t.Helper()
+	for line, times := range want {
 		// The engine itself looks as well, and it may be about to log what it saw.
-		waitFor(t, func() bool { return strings.Contains(out.String(), line) })
+		waitFor(t, func() bool { return strings.Count(out.String(), line) >= times })
 		e.noteSpace()
-		if got := strings.Count(out.String(), line); got != 1 {
+		if got := strings.Count(out.String(), line); got != times {
 			t.Errorf("%d lines with %q:\n%s", got, line, out.String())
 		}
 	}
@@ -221,8 +251,9 @@ func (b *lockedBuffer) String() string {
 func settleSpace(t *testing.T, e *Engine, writable bool) {
 	t.Helper()
 	for limit := time.Now().Add(time.Minute); time.Now().Before(limit); {
-		if space := e.Space(); space.Writable == writable &&
-			space.FreeBytes <= e.config.free() && e.config.free()-space.FreeBytes < mib {
+		free, _ := e.config.free()
+		if space := e.Space(); space.Writable == writable && space.FreeBytes <= free &&
+			free-space.FreeBytes < mib {
 			return
 		}
 	}

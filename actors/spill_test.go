@@ -18,7 +18,7 @@ func TestHistoriesAreSpilled(t *testing.T) {
 	}
 	var free atomic.Int64
 	free.Store(math.MaxInt64)
-	config := Config{Dir: t.TempDir(), ReserveBytes: 1 << 20, free: free.Load}
+	config := Config{Dir: t.TempDir(), ReserveBytes: 1 << 20, free: freeIn(&free)}
 	e := start(t, config)
 	ann := register(t, e, "ann")
 	project := createProject(t, e, ann, work.Public)

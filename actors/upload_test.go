@@ -310,7 +310,7 @@ func TestUploadsTogether(t *testing.T) {
 func TestUploadNeedsSpace(t *testing.T) {
 	var free atomic.Int64
 	free.Store(1 << 40)
-	e, _, owner := oneProject(t, func(c *Config) { c.ReserveBytes, c.free = 64<<20, free.Load })
+	e, _, owner := oneProject(t, func(c *Config) { c.ReserveBytes, c.free = 64<<20, freeIn(&free) })
 	record := beginUpload(t, e, owner, "part")
 	free.Store(64<<20 + 3)
 	_, err := e.PutUploadPart(owner, record.ID, 2, []byte("part"))

@@ -185,9 +185,9 @@ func (c *committer) measure(now time.Time) {
 	if l.opts.ReserveBytes < 0 {
 		return
 	}
-	free := l.free()
+	free, err := l.free()
 	l.mu.Lock()
-	l.mu.freeBytes, l.mu.freeAt = free, now
+	l.setFree(now, free, err)
 	l.mu.Unlock()
 }
 

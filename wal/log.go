@@ -116,6 +116,7 @@ type Log struct {
 		queueBytes int64
 		cuts       []cut
 		freeBytes  int64
+		freeFault  error
 		freeAt     time.Time
 		stats      Stats
 	}
@@ -280,7 +281,8 @@ func newLog(
 
 // roomy reports whether the space of a segment may be filled in advance.
 func (l *Log) roomy() bool {
-	return l.free() > max(0, l.opts.ReserveBytes)+4*int64(l.opts.SegmentBytes)
+	free, _ := l.free()
+	return free > max(0, l.opts.ReserveBytes)+4*int64(l.opts.SegmentBytes)
 }
 
 func wrap(what string, err error) error { return fmt.Errorf("wal: %s: %w", what, err) }
@@ -374,18 +376,24 @@ func (l *Log) hasSpace(cost, keep int64) bool {
 		return true
 	}
 	if now := l.opts.now(); l.mu.freeAt.IsZero() || now.Sub(l.mu.freeAt) >= freeAgeMax {
-		l.mu.freeBytes, l.mu.freeAt = l.free(), now
+		free, err := l.free()
+		l.setFree(now, free, err)
 	}
 	return enough()
 }
 
-// free returns the free space, 0 if it cannot be determined.
-func (l *Log) free() int64 {
+// free returns the free space. If that cannot be determined, it is 0, and the error says why.
+func (l *Log) free() (int64, error) {
 	n, err := l.opts.Free(l.opts.Dir)
 	if err != nil {
-		return 0
+		return 0, err
 	}
-	return n
+	return n, nil
+}
+
+// setFree notes the free space at a time. l.mu is held.
+func (l *Log) setFree(now time.Time, free int64, err error) {
+	l.mu.freeBytes, l.mu.freeFault, l.mu.freeAt = free, err, now
 }
 
 // Space is the current space for entries.
@@ -393,6 +401,7 @@ type Space struct {
 	FreeBytes int64 // on the disk; what is queued counts as written
 	KeptBytes int64 // what Append leaves free; 0 with the reserve switched off
 	Writable  bool  // Append takes small entries
+	Fault     error // why FreeBytes is unknown, and counts as 0
 }
 
 // Space measures the free space, or returns a very recent measurement.
@@ -401,9 +410,12 @@ func (l *Log) Space() Space {
 	defer l.mu.Unlock()
 	now := l.opts.now()
 	if l.opts.ReserveBytes < 0 || l.mu.freeAt.IsZero() || now.Sub(l.mu.freeAt) >= freeAgeMax {
-		l.mu.freeBytes, l.mu.freeAt = l.free(), now
+		free, err := l.free()
+		l.setFree(now, free, err)
 	}
-	s := Space{FreeBytes: l.mu.freeBytes - l.mu.queueBytes, Writable: l.mu.failed == nil}
+	s := Space{
+		FreeBytes: l.mu.freeBytes - l.mu.queueBytes, Writable: l.mu.failed == nil, Fault: l.mu.freeFault,
+	}
 	if l.opts.ReserveBytes >= 0 {
 		s.KeptBytes = l.keeps(false)
 		s.Writable = s.Writable && s.FreeBytes-entryOverheadBytes >= s.KeptBytes
