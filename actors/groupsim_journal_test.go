@@ -25,6 +25,8 @@ type simJournal struct {
 	// agreed is the newest position that was agreed on, shown the newest that the machine has.
 	agreed uint64
 	shown  atomic.Uint64
+	// format is the node's, for other goroutines.
+	format atomic.Uint64
 	// waiting was agreed on and is not durable in entries.
 	waiting []simWaiting
 	// queue was appended and is not with the node, open is not reported.
@@ -137,6 +139,7 @@ func (j *simJournal) turn() {
 	if err := j.node.Work(j.server.send); err != nil && j.failed == nil {
 		j.failed = err
 	}
+	j.format.Store(j.node.Format())
 	j.open = slices.DeleteFunc(j.open, func(w *simOwn) bool { return w.over })
 	if j.failed == nil {
 		j.answer()
@@ -306,7 +309,7 @@ func (j *simJournal) compact() {
 }
 
 // AgreedOn implements journal.Journal.
-func (j *simJournal) AgreedOn(format uint64) bool { return j.node.Format() >= format }
+func (j *simJournal) AgreedOn(format uint64) bool { return j.format.Load() >= format }
 
 // BeginRead implements journal.Journal.
 func (j *simJournal) BeginRead() (journal.Reign, error) {

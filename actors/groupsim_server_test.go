@@ -91,6 +91,7 @@ func (o *simServer) start() {
 		})
 	}
 	if err == nil {
+		j.format.Store(j.node.Format())
 		err = o.open(j)
 	}
 	if err != nil {
