@@ -1,7 +1,6 @@
 package web
 
 import (
-	"errors"
 	"html"
 	"html/template"
 	"net/url"
@@ -134,11 +133,11 @@ type content struct {
 // own.
 func (v *visit) fileOrFolder() (made view, elsewhere string, err error) {
 	made, err = v.file()
-	var refusal *fault.Error
-	if !errors.As(err, &refusal) || refusal.Code != fault.FileNotFound {
+	escaped, slash := strings.CutSuffix(v.Param("path"), "/")
+	if code := fault.CodeOf(err); code != fault.FileNotFound && !(slash && code == fault.InvalidPath) {
 		return made, "", err
 	}
-	folder, problem := url.PathUnescape(v.Param("path"))
+	folder, problem := url.PathUnescape(escaped)
 	head, missing := v.head()
 	if problem != nil || missing != nil {
 		return made, "", err

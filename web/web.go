@@ -235,6 +235,9 @@ func (w *Web) missingPages() []*api.Operation {
 					}
 					return view{}, page, nil
 				}
+				if page := strings.TrimRight(rest, "/"); page != rest {
+					return view{}, api.WebPath + page, nil
+				}
 				return view{}, "", errNoPage()
 			}),
 	}
