@@ -165,17 +165,17 @@ var fileOperations = []*Operation{
 	declare[ReadBatch, FilesBatch](Operation{
 		Name: "file.read_batch", Method: "POST",
 		Tool: "file.read_batch",
-		ToolDoc: "Returns up to 100 files, each whole or some lines of it, 8 MiB at most; request " +
-			"those listed in truncated again.",
+		ToolDoc: "Returns up to 100 files or some lines of them, 8 MiB; request those in " +
+			"truncated again.",
 		Path: "/api/v1/projects/{project}/files/read-batch",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Expensive: true,
 		Errors: []fault.Code{fault.InvalidPath, fault.ProjectNotFound,
-			fault.ChangesetNotFound, fault.BlobCorrupt, fault.ContentRemoved},
+			fault.ChangesetNotFound, fault.BlobCorrupt},
 		Tag: "files", Summary: "Read several files",
 		Doc: "Returns up to 100 files with their text or some of its lines, 8 MiB of content at " +
 			"most; files that exceed the limit are listed in truncated. A repeated item is answered " +
-			"once.",
+			"once. Files whose content an operator has removed are listed in removed.",
 	}, readBatch),
 }
 

@@ -22,7 +22,7 @@ type FilesBatch struct {
 	// Paths that were omitted because of the size limit; request them again.
 	Truncated []string `json:"truncated"`
 	// Paths of files whose content an operator has removed; absent if there are none.
-	Removed []string `json:"removed,omitempty"`
+	Removed []string `json:"removed,omitzero"`
 }
 
 // ReadBatch is the body of file.read_batch.
