@@ -36,7 +36,8 @@ type Bundle struct {
 	Relationships []Relation `json:"relationships"`
 	// Provenance of the project.
 	Provenance Provenance `json:"provenance"`
-	// Artifacts that the project offers.
+	// Artifacts that the project offers. Once their files together are more than 10000, the lists of
+	// files are empty: changeset_id and paths name the files.
 	Artifacts []Artifact `json:"artifacts"`
 	// Imports of artifacts from projects that the caller can read.
 	Imports []Import `json:"imports"`

@@ -19,7 +19,6 @@ var (
 	messageCheck = jsonschema.CompileCheck("chars=0..4000,text")
 	handleCheck  = jsonschema.CompileCheck("chars=0..32,line")
 	nameCheck    = jsonschema.CompileCheck("chars=1..120,line")
-	pathCheck    = jsonschema.CompileCheck("bytes=1..512,line")
 )
 
 // timeMax is the last millisecond of the year 9999.

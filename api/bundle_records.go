@@ -119,7 +119,7 @@ func (i *importer) readHandoff(from *Handoff, field string) (work.Handoff, sourc
 			fmt.Sprintf("must have at most %d items", work.ChangedPathsMax))
 	}
 	for at, path := range from.ChangedFiles {
-		i.check(pathCheck, path, fmt.Sprintf("%s.changed_files[%d]", field, at))
+		i.path(path, fmt.Sprintf("%s.changed_files[%d]", field, at))
 	}
 	return work.Handoff{
 		ID: i.id(id.Handoff, from.ID, field+".id"), ChangedFiles: from.ChangedFiles,

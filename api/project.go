@@ -330,8 +330,7 @@ func canonicalLicense(expression string) (string, error) {
 	}
 	canonical, problem := license.Canonical(expression)
 	if problem != "" {
-		return "", fault.New(fault.InvalidLicense, "The license "+problem+".").
-			With("license_spdx", expression)
+		return "", fault.New(fault.InvalidLicense, problem).With("license_spdx", expression)
 	}
 	return canonical, nil
 }

@@ -51,7 +51,13 @@ type export struct {
 	removed map[string]string
 	// count is the number of elements in the open list.
 	count int
+	// artifactFiles is the number of files of artifacts that were listed.
+	artifactFiles int
 }
+
+// bundleArtifactFiles is the number of files of artifacts after which a bundle lists none. A project
+// may have as many artifacts as files, and each may have all files.
+const bundleArtifactFiles = 10_000
 
 func (e *export) run() error {
 	e.write(`{"bundle":{"format":"` + bundleFormat + `","bundle_version":1,"exported_at":`)
@@ -75,7 +81,7 @@ func (e *export) run() error {
 	provenance, err := e.call.provenance(e.view)
 	e.fail(err)
 	e.one("provenance", provenance)
-	e.list("artifacts", func() { addAll(e, e.view.Artifacts, e.call.artifact) })
+	e.list("artifacts", func() { addAll(e, e.view.Artifacts, e.artifact) })
 	e.list("imports", e.imports)
 	e.list("contributions", e.contributions)
 	e.list("discussions", func() { addAll(e, e.view.Discussions, e.discussion) })
@@ -263,6 +269,15 @@ func addAll[T, R any](
 			return
 		}
 	}
+}
+
+// artifact is an artifact, with its files if they are not too many.
+func (e *export) artifact(p *work.Project, from *work.Artifact) Artifact {
+	record := e.call.artifact(p, from)
+	if e.artifactFiles += len(record.Files); e.artifactFiles > bundleArtifactFiles {
+		record.Files = []File{}
+	}
+	return record
 }
 
 func (e *export) imports() {

@@ -38,7 +38,7 @@ type Review struct {
 // ReviewComment is a comment on one file.
 type ReviewComment struct {
 	// A path that the revision changes.
-	Path string `json:"path" check:"required,bytes=1..512,line"`
+	Path string `json:"path" check:"required,bytes=1..512,path"`
 	// The line, starting at 1; absent or null for the whole file.
 	Line *int `json:"line" check:"min=1,max=1048576"`
 	// Text of the comment.

@@ -22,7 +22,7 @@ type TaskInput struct {
 	// Tasks of the project that must be finished before it can be claimed.
 	Dependencies []string `json:"dependencies" check:"items=0..100" each:"id=tsk_"`
 	// Paths of related files.
-	RelatedFiles []string `json:"related_files" check:"items=0..100" each:"bytes=1..512,line"`
+	RelatedFiles []string `json:"related_files" check:"items=0..100" each:"bytes=1..512,path"`
 	// Expected output.
 	ExpectedOutput string `json:"expected_output" check:"chars=0..4000,text"`
 	// Acceptance criteria.
@@ -48,7 +48,7 @@ type TaskUpdate struct {
 	// Tasks of the project that must be finished before it can be claimed.
 	Dependencies *[]string `json:"dependencies" check:"items=0..100" each:"id=tsk_"`
 	// Paths of related files.
-	RelatedFiles *[]string `json:"related_files" check:"items=0..100" each:"bytes=1..512,line"`
+	RelatedFiles *[]string `json:"related_files" check:"items=0..100" each:"bytes=1..512,path"`
 	// Expected output.
 	ExpectedOutput *string `json:"expected_output" check:"chars=0..4000,text"`
 	// Acceptance criteria.

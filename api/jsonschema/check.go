@@ -21,6 +21,8 @@ const (
 	classText
 	// classLine has no control characters and no line or paragraph separators.
 	classLine
+	// classPath has none of the control characters that package path refuses.
+	classPath
 )
 
 // bounds are an inclusive range; unset bounds hold for everything.
@@ -69,6 +71,7 @@ const timeMax = 64
 //	time            an RFC 3339 time
 //	line            a string without control characters
 //	text            a string without control characters but tab, LF and CR
+//	path            a string without the control characters of ASCII
 //	content         a string of any characters but NUL, which is the default
 //	pattern=re      a regular expression, unanchored as in JSON Schema
 func CompileCheck(words string) *Check {
@@ -100,6 +103,8 @@ func (c *Check) flag(word string) bool {
 		c.class = classLine
 	case "text":
 		c.class = classText
+	case "path":
+		c.class = classPath
 	case "content":
 		c.class, c.contents = classContent, true
 	default:
@@ -179,7 +184,7 @@ func (c *Check) Text(s string) string {
 		return "must not contain NUL characters"
 	}
 	if c.class != classContent && !c.classHolds(s) {
-		if c.class == classLine {
+		if c.class != classText {
 			return "must be one line without control characters"
 		}
 		return "must not contain control characters but tab, line feed and carriage return"
@@ -253,12 +258,12 @@ func (c *Check) classHolds(s string) bool {
 	for _, r := range s {
 		switch {
 		case r == '\t' || r == '\n' || r == '\r':
-			if c.class == classLine {
+			if c.class != classText {
 				return false
 			}
 		case r < ' ' || r == 0x7f:
 			return false
-		case r < 0x80:
+		case r < 0x80 || c.class == classPath:
 		case unicode.IsControl(r):
 			return false
 		case c.class == classLine && (r == 0x2028 || r == 0x2029):
