@@ -10,8 +10,8 @@ import (
 	"pws/work"
 )
 
-// TestBundleOfManyArtifacts checks that the artifacts of a project do not make its bundle larger than
-// an import takes, and that they have all their files in the new project.
+// TestBundleOfManyArtifacts checks that the artifacts of a project do not make its bundle larger
+// than an import takes, and that they have all their files in the new project.
 func TestBundleOfManyArtifacts(t *testing.T) {
 	const files, artifacts, listed = 1000, 12, 10
 	d := newFakeEngine()

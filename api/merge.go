@@ -46,7 +46,6 @@ var mergeOperations = []*Operation{
 		Params: contributionParam,
 		Errors: []fault.Code{
 			fault.ContributionNotFound, fault.ContributionClosed, fault.BlobCorrupt,
-			fault.ContentRemoved,
 		},
 		Tag: "contributions", Summary: "Try the merge of a contribution",
 		Doc: "Says whether the current revision can be merged with the newest changeset, and where " +

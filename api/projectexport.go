@@ -55,8 +55,8 @@ type export struct {
 	artifactFiles int
 }
 
-// bundleArtifactFiles is the number of files of artifacts after which a bundle lists none. A project
-// may have as many artifacts as files, and each may have all files.
+// bundleArtifactFiles is the number of files of artifacts after which a bundle lists none. Each of
+// the artifacts of a project may have all its files.
 const bundleArtifactFiles = 10_000
 
 func (e *export) run() error {

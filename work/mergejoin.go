@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 
+	"pws/internal/fault"
 	"pws/work/merge"
 )
 
@@ -21,6 +22,9 @@ type MergeOutcome struct {
 	// Final means that a merge of the same sides with a full budget has this result. Only final
 	// results are remembered.
 	Final bool
+	// Unread means that an operator has removed one of the texts. The merge counts as a conflict and
+	// has no text.
+	Unread bool
 }
 
 // KnownMerges remembers merges of texts, which take long for large texts; a merge that ends in a
@@ -90,7 +94,11 @@ func (m *treeMerge) joinTexts(sides MergeSides, budget *merge.Budget) (joined, e
 			continue
 		}
 		var err error
-		if texts[at], err = m.read(hash); err != nil {
+		texts[at], err = m.read(hash)
+		switch {
+		case fault.CodeOf(err) == fault.ContentRemoved:
+			return joined{sides: sides, MergeOutcome: MergeOutcome{Conflicts: 1, Unread: true}}, nil
+		case err != nil:
 			return joined{}, err
 		}
 	}

@@ -556,7 +556,7 @@ func (m *treeMerge) addTextConflict(c Conflict, before, ours, theirs *fileState)
 		return err
 	}
 	var marked []byte
-	if m.hasRoom(merged.Bytes) && !m.hasConflict(c.Path) {
+	if !merged.Unread && m.hasRoom(merged.Bytes) && !m.hasConflict(c.Path) {
 		if marked, err = m.textOf(merged); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -182,6 +183,39 @@ func TestKnownMerges(t *testing.T) {
 	}
 	if made := plan(false); len(made.Blobs) != files {
 		t.Errorf("%d contents, want %d", len(made.Blobs), files)
+	}
+}
+
+// TestMergeOfRemovedContents: where an operator has removed one of the three contents, the files
+// are in conflict without a text, and the others are merged.
+func TestMergeOfRemovedContents(t *testing.T) {
+	for side := range 3 {
+		w, space := bothChanged(t, 2, 1000)
+		one, _ := w.project.Workspace(space)
+		begun, _ := w.project.Changeset(one.Base)
+		base, _ := w.project.FileAt("f0.txt", begun)
+		theirs, _ := w.project.File("f0.txt")
+		at := slices.IndexFunc(one.Files, func(o work.Overlaid) bool { return o.Path == "f0.txt" })
+		removed := []work.Hash{base.Blob, one.Files[at].Blob, theirs.Blob}[side]
+		read := func(hash work.Hash) ([]byte, error) {
+			if hash == removed {
+				return nil, fault.New(fault.ContentRemoved, "removed")
+			}
+			return w.read(hash)
+		}
+		plan, err := w.project.PlanMerge(one, read, outcomesOnly{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(plan.Merged, []string{"f1.txt"}) || len(plan.Blobs) != 1 {
+			t.Errorf("side %d: merged %q, %d contents", side, plan.Merged, len(plan.Blobs))
+		}
+		w.must(t, &work.RefreshWorkspace{Workspace: space, Plan: plan})
+		one, _ = w.project.Workspace(space)
+		if len(one.Conflicts) != 1 || one.Conflicts[0].Path != "f0.txt" ||
+			one.Conflicts[0].Marked != (work.Hash{}) {
+			t.Errorf("side %d: %+v", side, one.Conflicts)
+		}
 	}
 }
 
