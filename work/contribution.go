@@ -283,7 +283,7 @@ func (c *AcceptContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
 	on, files := revision.workspace(), revision.Files
 	if p.Head().ID != on.Base && c.Plan.fits(p, on) {
 		if files = c.Plan.files; len(c.Plan.conflicts) > 0 {
-			return contribution.conflicted(c.Plan), nil
+			return p.conflicted(contribution, c.Plan, stamp.Now), nil
 		}
 	}
 	published, blobs, err := p.decidePublication(on, c.Plan)
@@ -337,8 +337,14 @@ func (p *Project) isPublishedBy(w *Workspace, r *Revision, merged []Overlaid) bo
 
 // conflicted returns the decision on a contribution that conflicts with the head. The same
 // conflicts are recorded once.
-func (c *Contribution) conflicted(plan *MergePlan) Decision {
+func (p *Project) conflicted(c *Contribution, plan *MergePlan, now int64) Decision {
 	decision := Decision{Refusal: errConflicts(plan.conflicts)}
+	if w, ok := p.WorkspaceAt(c.Workspace, now); !ok || w.Status.Final() {
+		decision.Refusal = fault.New(fault.ContributionConflict,
+			"The contribution conflicts with the head of the project, and its workspace has ended. "+
+				"Its author can contribute the change again from a new workspace.").
+			With("conflicts", plan.conflicts)
+	}
 	if c.Status == ConflictStatus && slices.Equal(c.Conflicts, plan.conflicts) {
 		return decision
 	}
