@@ -93,8 +93,8 @@ var importOperations = []*Operation{
 		Tag: "artifacts", Summary: "Import an artifact",
 		Doc: "Imports the files of an artifact into the project as one changeset, and records " +
 			"license and authors. Identical files are kept; with FAIL an import without new " +
-			"files is refused, with REPLACE it is recorded with an empty changeset. Needs the role MAINTAINER here, and ALLOW_REUSE of the artifact " +
-			"and its project.",
+			"files is refused, with REPLACE it is recorded with an empty changeset. Needs the " +
+			"role MAINTAINER here, and ALLOW_REUSE of the artifact and its project.",
 	}, importArtifact),
 }
 
