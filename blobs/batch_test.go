@@ -3,6 +3,7 @@ package blobs
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -84,5 +85,43 @@ func TestBatchAbandoned(t *testing.T) {
 	}
 	if s = mustOpen(t, Options{Dir: dir}); s.Has(Sum(content)) || s.Stats().Packs != 0 {
 		t.Error("a content of an abandoned batch is stored")
+	}
+}
+
+// TestBatchesOfTheSame merges packs that have the same contents: the new one has one copy, also of
+// those whose blocks have other contents beside them, and nothing is lost.
+func TestBatchesOfTheSame(t *testing.T) {
+	s := mustOpen(t, Options{Dir: t.TempDir(), CacheBytes: 1})
+	r := rand.New(rand.NewPCG(3, 4))
+	var shared [][]byte
+	for range 40 {
+		shared = append(shared, noise(r, 300), noise(r, 5000), noise(r, 70_000))
+	}
+	all := slices.Clone(shared)
+	var once int64
+	for range 8 {
+		own := [][]byte{noise(r, 200), noise(r, 6000)}
+		if err := batchOf(t, s, append(own, shared...)).Commit(); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, own...)
+	}
+	for _, content := range all {
+		once += int64(len(content))
+	}
+	for s.NeedsMerge() {
+		if _, err := s.Merge(nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var stored int64
+	for _, p := range s.list.Load().packs {
+		stored += p.size
+	}
+	if stored > once+once/10 {
+		t.Errorf("%d bytes of contents take %d", once, stored)
+	}
+	for _, content := range all {
+		mustGet(t, s, content)
 	}
 }

@@ -174,7 +174,7 @@ type merge struct {
 	s       *Store
 	b       *builder // nil until a blob is kept
 	stats   MergeStats
-	dropped map[*pack][]uint64 // per input, a bit per entry in order of hashes
+	dropped map[*pack]marks // per input
 	raw     []byte
 	// blobs is the number of blobs in all inputs.
 	blobs uint64
@@ -191,7 +191,7 @@ func atOnce() {}
 func (s *Store) mergePacks(
 	inputs []*pack, keep func(*Hash) bool, keepOld func(*merge, *pack) bool, yield func(),
 ) (MergeStats, error) {
-	m := &merge{s: s, dropped: map[*pack][]uint64{}, yield: yield}
+	m := &merge{s: s, dropped: map[*pack]marks{}, yield: yield}
 	defer func() {
 		if m.b != nil {
 			m.b.abort()
@@ -200,8 +200,8 @@ func (s *Store) mergePacks(
 	for _, p := range inputs {
 		m.blobs += p.footer.blobs
 	}
-	for _, p := range inputs {
-		if err := m.copyPack(p, keep); err != nil {
+	for at, p := range inputs {
+		if err := m.copyPack(p, inputs[at+1:], keep); err != nil {
 			return MergeStats{}, err
 		}
 	}
@@ -232,28 +232,47 @@ func (s *Store) mergePacks(
 	return m.stats, nil
 }
 
-// copyPack decides once for each blob of a pack, and copies the kept ones block by block.
-func (m *merge) copyPack(p *pack, keep func(*Hash) bool) error {
-	gone := make([]uint64, (p.footer.pages()*pageEntries+63)/64)
+// marks are a bit for each entry of a pack, in order of hashes.
+type marks []uint64
+
+func (b marks) set(nth int) { b[nth/64] |= 1 << (nth % 64) }
+
+func (b marks) has(nth int) bool { return b[nth/64]&(1<<(nth%64)) != 0 }
+
+// copyPack decides once for each blob of a pack, and copies the kept ones block by block. Those that
+// one of the packs has that are copied later are left to it: their bytes would be dead in the new
+// pack, where no index shows them.
+func (m *merge) copyPack(p *pack, later []*pack, keep func(*Hash) bool) error {
+	words := (p.footer.pages()*pageEntries + 63) / 64
+	dropped, doubled := make(marks, words), make(marks, words)
 	nth := 0
 	var e entry
+	var other error // a fault of a later pack, not of p
 	err := p.eachPage(func(_ int64, _ []byte, g page) error {
 		m.yield()
 		for i := range g.n {
 			if e = g.entry(i); !keep(&e.hash) {
-				gone[nth/64] |= 1 << (nth % 64)
+				dropped.set(nth)
 				m.stats.DroppedBlobs++
 				m.stats.DroppedBytes += int64(e.size)
+			} else if again, err := anyHas(later, &e.hash); err != nil {
+				other = err
+				return err
+			} else if again {
+				doubled.set(nth)
 			}
 			nth++
 		}
 		return nil
 	})
+	if err != nil && err == other {
+		return err
+	}
 	if err != nil {
 		return p.leaveAlone(err)
 	}
-	m.dropped[p] = gone
-	mark := func(nth int, e *entry) { e.dead = gone[nth/64]&(1<<(nth%64)) != 0 }
+	m.dropped[p] = dropped
+	mark := func(nth int, e *entry) { e.dead = dropped.has(nth) || doubled.has(nth) }
 	var own error // a fault of the new pack, not of p
 	err = p.walk(mark, m.yield, func(whole []byte, entries []entry) error {
 		if !slices.ContainsFunc(entries, func(e entry) bool { return !e.dead }) {
@@ -268,6 +287,20 @@ func (m *merge) copyPack(p *pack, keep func(*Hash) bool) error {
 		return p.leaveAlone(err)
 	}
 	return err
+}
+
+// anyHas reports whether one of the packs has a blob. An unreadable pack is left alone from then on.
+func anyHas(packs []*pack, h *Hash) (bool, error) {
+	for _, p := range packs {
+		_, found, err := p.find(h)
+		if err != nil {
+			return false, p.leaveAlone(err)
+		}
+		if found {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 func (m *merge) start() error {
@@ -336,7 +369,7 @@ func (m *merge) neededAgain(p *pack) bool {
 	i := 0
 	err := p.eachPage(func(_ int64, _ []byte, g page) error {
 		for j := range g.n {
-			if gone[i/64]&(1<<(i%64)) != 0 {
+			if gone.has(i) {
 				if h := Hash(bytes.Clone(g.hash(j))); m.s.isTouched(&h) {
 					return errTouched
 				}
