@@ -239,9 +239,9 @@ func (b marks) set(nth int) { b[nth/64] |= 1 << (nth % 64) }
 
 func (b marks) has(nth int) bool { return b[nth/64]&(1<<(nth%64)) != 0 }
 
-// copyPack decides once for each blob of a pack, and copies the kept ones block by block. Those that
-// one of the packs has that are copied later are left to it: their bytes would be dead in the new
-// pack, where no index shows them.
+// copyPack decides once for each blob of a pack, and copies the kept ones block by block. Those
+// that one of the packs has that are copied later are left to it: their bytes would be dead in the
+// new pack, where no index shows them.
 func (m *merge) copyPack(p *pack, later []*pack, keep func(*Hash) bool) error {
 	words := (p.footer.pages()*pageEntries + 63) / 64
 	dropped, doubled := make(marks, words), make(marks, words)
@@ -289,7 +289,8 @@ func (m *merge) copyPack(p *pack, later []*pack, keep func(*Hash) bool) error {
 	return err
 }
 
-// anyHas reports whether one of the packs has a blob. An unreadable pack is left alone from then on.
+// anyHas reports whether one of the packs has a blob. An unreadable pack is left alone from then
+// on.
 func anyHas(packs []*pack, h *Hash) (bool, error) {
 	for _, p := range packs {
 		_, found, err := p.find(h)
