@@ -7,7 +7,8 @@
 // both sides takes it as it is, so a push whose answer was lost needs no repair.
 //
 // The writes of a pull are prepared in .pws/local/staged and listed in journal.json BEFORE the
-// first of them; each one is a rename. A pull that was killed is completed by the next command.
+// first of them; each one is a rename. A pull that was killed is completed by the next command,
+// which reports what it has done: the journal has the result, too.
 // A push writes its request to push.json BEFORE sending it. If its outcome is unknown, the next
 // command of the same agent sends the same request again, with the same key. It does not if files
 // have changed since: then lost.json keeps the hashes of what may have been published, until there

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"pws/work/merge"
@@ -39,39 +40,49 @@ func (e effect) compare(other effect) int {
 type journal struct {
 	Effects []effect `json:"effects"`
 	Next    base     `json:"next"`
+	// Done is the result. Older programs did not note it.
+	Done Pulled `json:"done"`
+}
+
+// result is what the pull has done. The markers of one that an older program has left are known
+// from its base.
+func (j *journal) result() *Pulled {
+	done := j.Done
+	done.Changeset = j.Next.Changeset
+	for _, name := range j.Next.Conflicts {
+		done.conflict(name, ConflictText)
+	}
+	done.sort()
+	return &done
 }
 
 // complete carries out the effects of the journal, if there is one: those of this process, or
-// those that a killed one has left.
-func (t *Tree) complete() error {
+// those that a killed one has left. It returns what that pull has done, nil if there is none.
+func (t *Tree) complete() (*Pulled, error) {
 	var j journal
 	exists, err := t.readOrder(journalFile, &j)
 	if err != nil || !exists {
-		return err
+		return nil, err
 	}
 	t.names = map[string][]string{}
 	if j.Next.Changeset != t.base.Changeset {
-		for _, e := range j.Effects {
-			conflicts, err := t.carryOut(e)
-			if err != nil {
-				return err
-			}
-			if conflicts {
-				j.Next.Conflicts = append(j.Next.Conflicts, e.Path)
+		for nth := range j.Effects {
+			if err := t.carryOut(&j, nth); err != nil {
+				return nil, err
 			}
 		}
 		if err := t.saveBase(j.Next); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if err := t.remove(stagedName); err != nil {
-		return err
+		return nil, err
 	}
 	// A push on the base before would be refused now, or this pull has brought what it published.
 	if err := t.remove(pushFile); err != nil {
-		return err
+		return nil, err
 	}
-	return t.remove(journalFile)
+	return j.result(), t.remove(journalFile)
 }
 
 func stagedPath(name string) string { return stagedName + "/" + name }
@@ -80,43 +91,76 @@ func (t *Tree) writeStaged(name string, content []byte) error {
 	return t.root.WriteFile(stagedPath(name), content, 0o666)
 }
 
-// carryOut makes one effect. A file that was changed since it was compared is merged, so that
-// nothing is lost; it returns true if that leaves conflict markers.
-func (t *Tree) carryOut(e effect) (conflicts bool, err error) {
+// carryOut makes the effect of a number. A file that was changed since it was compared is merged,
+// so that nothing is lost. What that makes different is in the journal BEFORE the file is written.
+func (t *Tree) carryOut(j *journal, nth int) error {
+	e := j.Effects[nth]
 	if e.After != "" {
 		if _, err := t.root.Lstat(stagedPath(e.Staged)); errors.Is(err, fs.ErrNotExist) {
-			return false, nil
+			return nil
 		}
 	}
 	content, now, err := t.read(e.Path)
 	switch {
 	case err != nil:
-		return false, err
-	case now.hash == e.Before && now.problem == "":
-		return false, t.replace(e)
-	case now.hash == e.After && now.problem == "":
-		return false, nil
-	case e.After == "", now.problem != "":
-		// A change that was made meanwhile stays; the next push tells of it.
-		return false, nil
+		return err
+	case now == file{hash: e.Before}:
+		return t.replace(e)
+	case now == file{hash: e.After}:
+		return nil
+	case e.After == "":
+		// A change that was made meanwhile stays; the next push publishes it.
+		j.Done.conflict(e.Path, ConflictDeletedThere)
+		return t.writeOrder(journalFile, j)
+	case now.problem != "":
+		// So does what cannot be merged; the next push names it.
+		j.Done.leave(e.Path, now.problem)
+		return t.writeOrder(journalFile, j)
 	case !now.exists():
-		return false, t.replace(e)
+		j.Done.conflict(e.Path, ConflictDeletedHere)
+	default:
+		if e, err = t.mergeAgain(j, e, content); err != nil {
+			return err
+		}
+		j.Effects[nth] = e
 	}
+	if err := t.writeOrder(journalFile, j); err != nil {
+		return err
+	}
+	return t.replace(e)
+}
+
+// mergeAgain stages an effect merged with a content that came after it was staged, and returns the
+// effect that there is now. Its files are others, because those of before are needed until the
+// journal has it.
+func (t *Tree) mergeAgain(j *journal, e effect, content []byte) (effect, error) {
 	var before []byte
 	if e.Before != "" {
+		var err error
 		if before, err = t.root.ReadFile(stagedPath(e.kept())); err != nil {
-			return false, err
+			return e, err
 		}
 	}
 	after, err := t.root.ReadFile(stagedPath(e.Staged))
 	if err != nil {
-		return false, err
+		return e, err
 	}
 	result := merge.Merge(before, content, after)
-	if err := t.writeStaged(e.Staged, result.Text); err != nil {
-		return false, err
+	switch {
+	case result.Conflicts > 0:
+		j.Next.Conflicts = append(j.Next.Conflicts, e.Path)
+		j.Done.conflict(e.Path, ConflictText)
+	case slices.Contains(j.Done.Written, e.Path):
+		j.Done.Written = without(j.Done.Written, e.Path)
+		j.Done.Merged = append(j.Done.Merged, e.Path)
 	}
-	return result.Conflicts > 0, t.replace(e)
+	again := effect{
+		Path: e.Path, Before: hashOf(content), After: hashOf(result.Text), Staged: e.Staged + ".again",
+	}
+	if err := t.writeStaged(again.kept(), content); err != nil {
+		return e, err
+	}
+	return again, t.writeStaged(again.Staged, result.Text)
 }
 
 // replace writes or deletes the file of an effect in one step.

@@ -6,42 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"pws/work/merge"
 )
-
-// The kinds of a Conflict.
-const (
-	// ConflictText is a file with conflict markers.
-	ConflictText = "TEXT"
-	// ConflictDeletedHere is a file that was deleted here and changed on the server: it is back.
-	ConflictDeletedHere = "DELETED_HERE"
-	// ConflictDeletedThere is a file that was changed here and deleted on the server: it stays.
-	ConflictDeletedThere = "DELETED_ON_SERVER"
-)
-
-// Conflict is a file that was changed on both sides.
-type Conflict struct {
-	Path string `json:"path"`
-	Kind string `json:"kind"`
-}
-
-// Pulled is what a pull has done. The lists are sorted.
-type Pulled struct {
-	// Changeset is the one that the base is now.
-	Changeset string `json:"changeset_id"`
-	// Written and Deleted are the files that were taken from the server.
-	Written []string `json:"written"`
-	Deleted []string `json:"deleted"`
-	// Merged are the files with the changes of both sides.
-	Merged    []string   `json:"merged"`
-	Conflicts []Conflict `json:"conflicts"`
-	// LeftOut are files of the project that are not in the directory.
-	LeftOut []LeftOut `json:"left_out"`
-	// Published are the changesets of a push that was killed, which the pull has completed.
-	Published []string `json:"published"`
-}
 
 // plan is a pull that is being prepared.
 type plan struct {
@@ -64,7 +31,9 @@ type plan struct {
 	ours map[string][]string
 }
 
-// Pull merges what the server has into the directory. It is called inside of Locked.
+// Pull merges what the server has into the directory. It is called inside of Locked. What an
+// interrupted pull has done that Locked has completed is a part of the result, and all of it if
+// there is an error.
 //
 // Nothing is written if a file stands in the way of another. An earlier push whose outcome is still
 // unknown is no error, because a pull does without: it is left to the next one. Where the server
@@ -75,9 +44,13 @@ func (t *Tree) Pull(ctx context.Context) (Pulled, error) {
 	if t.unfinished != nil {
 		t.notice("A push that was interrupted is not completed: " + t.unfinished.Error() + ".")
 	}
+	var earlier Pulled
+	if t.earlier != nil {
+		earlier = *t.earlier
+	}
 	head, _, err := t.remote.head(ctx)
 	if err != nil {
-		return Pulled{}, err
+		return earlier, err
 	}
 	p := &plan{tree: t, head: head, both: map[string]bool{}}
 	p.done = Pulled{
@@ -85,41 +58,44 @@ func (t *Tree) Pull(ctx context.Context) (Pulled, error) {
 		Conflicts: []Conflict{}, LeftOut: []LeftOut{}, Published: append([]string{}, t.completed...),
 	}
 	if head == t.base.Changeset {
+		p.done.include(earlier)
 		return p.done, nil
 	}
-	if err := t.resolved("Nothing was pulled", "the conflict markers, then pull"); err != nil {
-		return Pulled{}, err
+	if err := p.prepare(ctx); err != nil {
+		return earlier, err
 	}
-	if p.remote, err = t.remote.tree(ctx, head, t.prefix); err != nil {
-		return Pulled{}, err
+	p.done.include(earlier)
+	err = t.writeOrder(journalFile, journal{Effects: p.effects, Next: p.next, Done: p.done})
+	if err != nil {
+		return earlier, err
+	}
+	done, err := t.complete()
+	if err != nil {
+		return earlier, err
+	}
+	return *done, nil
+}
+
+// prepare decides what becomes of each file, and stages the contents.
+func (p *plan) prepare(ctx context.Context) (err error) {
+	t := p.tree
+	if err := t.resolved("Nothing was pulled", "the conflict markers, then pull"); err != nil {
+		return err
+	}
+	if p.remote, err = t.remote.tree(ctx, p.head, t.prefix); err != nil {
+		return err
 	}
 	if p.local, _, err = t.scan(p.remote); err != nil {
-		return Pulled{}, err
+		return err
 	}
 	if err := p.findBase(ctx); err != nil {
-		return Pulled{}, err
+		return err
 	}
 	p.decide()
 	if err := p.check(); err != nil {
-		return Pulled{}, err
+		return err
 	}
-	if err := p.stage(ctx); err != nil {
-		return Pulled{}, err
-	}
-	err = t.writeOrder(journalFile, journal{Effects: p.effects, Next: p.next})
-	if err == nil {
-		err = t.complete()
-	}
-	for _, one := range p.done.Conflicts {
-		if one.Kind == ConflictText {
-			p.done.Merged = without(p.done.Merged, one.Path)
-		}
-	}
-	return p.done, err
-}
-
-func without(all []string, one string) []string {
-	return slices.DeleteFunc(all, func(other string) bool { return other == one })
+	return p.stage(ctx)
 }
 
 // findBase finds what both sides are compared with. A server that was restored from a backup may
@@ -199,19 +175,15 @@ func (p *plan) decideOne(name string, there remoteFile, here file) {
 		p.fetch = append(p.fetch, there)
 		p.done.Written = append(p.done.Written, name)
 	case there.Hash == "":
-		p.conflict(name, ConflictDeletedThere)
+		p.done.conflict(name, ConflictDeletedThere)
 	case !here.exists():
-		p.conflict(name, ConflictDeletedHere)
+		p.done.conflict(name, ConflictDeletedHere)
 		p.fetch = append(p.fetch, there)
 	default:
 		p.both[name] = true
 		p.fetch = append(p.fetch, there)
 		p.done.Merged = append(p.done.Merged, name)
 	}
-}
-
-func (p *plan) conflict(name, kind string) {
-	p.done.Conflicts = append(p.done.Conflicts, Conflict{name, kind})
 }
 
 // stage writes the new contents into the folder of staged files, and completes the list of
@@ -238,13 +210,9 @@ func (p *plan) stage(ctx context.Context) error {
 	for _, name := range removed {
 		// There is nothing to merge with: what is here stays.
 		p.next.Files[name] = Entry{Hash: p.remote[name].Hash, Absent: reasonRemoved}
-		p.done.Written, p.done.Merged = without(p.done.Written, name), without(p.done.Merged, name)
-		p.done.LeftOut = append(p.done.LeftOut, LeftOut{name, reasonRemoved})
+		p.done.leave(name, reasonRemoved)
 	}
 	slices.SortFunc(p.effects, effect.compare)
-	slices.SortFunc(p.done.Conflicts, func(a, b Conflict) int {
-		return strings.Compare(a.Path, b.Path)
-	})
 	return err
 }
 
@@ -289,7 +257,7 @@ func (p *plan) merged(ctx context.Context, name string, here, there []byte) ([]b
 	}
 	result := merge.Merge(before, here, there)
 	if result.Conflicts > 0 {
-		p.conflict(name, ConflictText)
+		p.done.conflict(name, ConflictText)
 		p.next.Conflicts = append(p.next.Conflicts, name)
 	}
 	return result.Text, nil

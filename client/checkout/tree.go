@@ -84,6 +84,8 @@ type Tree struct {
 	base     base
 	// names are the entries of folders that were listed.
 	names map[string][]string
+	// earlier is what a pull has done that was interrupted and is now complete, nil if there is none.
+	earlier *Pulled
 	// completed are the changesets of pushes that were killed.
 	completed []string
 	// unfinished is why the outcome of an earlier push is still unknown, nil if there is none.
@@ -209,7 +211,7 @@ func (t *Tree) Locked(ctx context.Context, run func() error) error {
 	}
 	err = t.readBase()
 	if err == nil {
-		err = t.complete()
+		t.earlier, err = t.complete()
 	}
 	if err == nil {
 		err = t.completePush(ctx)

@@ -182,6 +182,10 @@ func (c *Common) pullInto(ctx context.Context, env *Env, tree *checkout.Tree) er
 		return err
 	})
 	if err != nil {
+		if done.Changeset != "" {
+			fmt.Fprintln(env.Err, "Before the error, a pull that was interrupted was completed:")
+			err = errors.Join(err, printPulled(env.Err, done))
+		}
 		return treeError(err)
 	}
 	err = c.printAny(env, done, func(out io.Writer) error { return printPulled(out, done) })
@@ -204,13 +208,8 @@ func printPulled(out io.Writer, done checkout.Pulled) error {
 			fmt.Fprintf(out, "%s  %s\n", one.mark, line(path))
 		}
 	}
-	whats := map[string]string{
-		checkout.ConflictText:         "has conflict markers",
-		checkout.ConflictDeletedHere:  "was deleted here and changed on the server: it is back",
-		checkout.ConflictDeletedThere: "was changed here and deleted on the server: it stays here",
-	}
 	for _, one := range done.Conflicts {
-		fmt.Fprintf(out, "CONFLICT  %s %s\n", line(one.Path), whats[one.Kind])
+		fmt.Fprintf(out, "CONFLICT  %s %s\n", line(one.Path), one.Reason())
 	}
 	printLeftOut(out, done.LeftOut)
 	if len(done.Published) > 0 {
