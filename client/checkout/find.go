@@ -16,6 +16,9 @@ import (
 // gitLimit bounds the time of one git command.
 const gitLimit = time.Minute
 
+// ignoreName is the name of files with rules. Without git, one may have FileBytesMax.
+const ignoreName = ".gitignore"
+
 // find lists the files of the directory that are not ignored. In a git repository git says which
 // those are, so that also the rules outside of the repository count. Elsewhere the files
 // .gitignore do, and folders whose names begin with a dot are left out unless the project has
@@ -105,16 +108,16 @@ type walker struct {
 	folders map[string]bool
 }
 
-func (w *walker) walk(folder string, above []ignoreFile) error {
+func (w *walker) walk(folder string, above []*ignoreFile) error {
 	entries, err := fs.ReadDir(w.tree.root.FS(), folder)
 	if err != nil {
 		return err
 	}
 	rules := above
-	if text, one, err := w.tree.readRule(folder); err != nil {
+	if own, err := w.tree.readRules(folder); err != nil {
 		return err
-	} else if one.hash != "" {
-		rules = append(rules[:len(rules):len(rules)], readIgnore(folder, text))
+	} else if own != nil {
+		rules = append(rules[:len(rules):len(rules)], own)
 	}
 	for _, entry := range entries {
 		name := path.Join(folder, entry.Name())
@@ -155,6 +158,38 @@ func (w *walker) another(folder string) bool {
 	return false
 }
 
-func (t *Tree) readRule(folder string) ([]byte, file, error) {
-	return t.read(path.Join(folder, ".gitignore"))
+// readRules reads the file .gitignore of a folder. It returns nil if there is none. Errors: one for
+// a file that cannot be used, with its name. All that it excludes would be published without it.
+func (t *Tree) readRules(folder string) (*ignoreFile, error) {
+	name := path.Join(folder, ignoreName)
+	info, err := t.root.Lstat(name)
+	switch {
+	case notThere(err), err == nil && info.IsDir():
+		return nil, nil
+	case err != nil:
+		return nil, unusable(name, "cannot be read: "+err.Error())
+	}
+	if problem := modeProblem(info); problem != "" {
+		return nil, unusable(name, problem)
+	}
+	text, err := t.readBytes(name)
+	switch {
+	case notThere(err):
+		return nil, nil
+	case err != nil:
+		return nil, unusable(name, "cannot be read: "+err.Error())
+	case len(text) > FileBytesMax:
+		return nil, unusable(name, tooLarge(int64(len(text))))
+	case bytes.IndexByte(text, 0) >= 0:
+		return nil, unusable(name, "has a NUL byte, as UTF-16 has")
+	}
+	rules, err := readIgnore(folder, text)
+	if err != nil {
+		return nil, unusable(name, err.Error())
+	}
+	return rules, nil
+}
+
+func unusable(name, problem string) error {
+	return fmt.Errorf("%s %s: it is unknown what it excludes", name, problem)
 }

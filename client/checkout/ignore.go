@@ -1,8 +1,12 @@
 package checkout
 
 import (
+	"bytes"
+	"fmt"
 	"path"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"pws/work/glob"
 )
@@ -12,55 +16,108 @@ type ignoreFile struct {
 	// folder has the file; its patterns are relative to it.
 	folder   string
 	patterns []ignorePattern
+	// names and paths are the patterns without special characters, by the name or the path that they
+	// match; globs are the others. There may be very many: these are their numbers, ascending.
+	names, paths map[string][]int
+	globs        []int
 }
 
 type ignorePattern struct {
+	// glob is nil for a pattern without special characters.
 	glob *glob.Glob
+	// end is what all that matches the glob ends with.
+	end string
+	// anywhere is true for a glob that is matched with the last segment of a path.
+	anywhere bool
 	// negated patterns include again what an earlier one has excluded.
 	negated bool
 	// folders is true for a pattern that matches folders only.
 	folders bool
 }
 
-// readIgnore reads the patterns of a file .gitignore. A line that is no pattern matches nothing,
-// as for git.
-func readIgnore(folder string, text []byte) ignoreFile {
-	f := ignoreFile{folder: folder}
+// specials are the characters that are not themselves in a pattern.
+const specials = `*?[\`
+
+// readIgnore reads the patterns of a file .gitignore. As for git they are bytes, and a line that is
+// no pattern matches nothing. Errors: one for a pattern that is too long to be matched.
+func readIgnore(folder string, text []byte) (*ignoreFile, error) {
+	f := &ignoreFile{folder: folder, names: map[string][]int{}, paths: map[string][]int{}}
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
+	number := 0
 	for line := range strings.SplitSeq(string(text), "\n") {
-		if p, is := readPattern(strings.TrimSuffix(line, "\r")); is {
-			f.patterns = append(f.patterns, p)
+		number++
+		if err := f.add(strings.TrimSuffix(line, "\r")); err != nil {
+			return nil, fmt.Errorf("%w in line %d", err, number)
 		}
 	}
-	return f
+	return f, nil
 }
 
-func readPattern(line string) (p ignorePattern, is bool) {
+// add adds the pattern of a line, if there is one.
+func (f *ignoreFile) add(line string) error {
 	line = trimSpaces(line)
 	if line == "" || line[0] == '#' {
-		return p, false
+		return nil
 	}
-	if line[0] == '!' {
-		p.negated = true
-		line = line[1:]
-	}
+	var p ignorePattern
+	line, p.negated = strings.CutPrefix(line, "!")
 	line, p.folders = strings.CutSuffix(line, "/")
-	rest, rooted := strings.CutPrefix(line, "/")
-	if !rooted && !strings.Contains(line, "/") {
-		rest = "**/" + rest
+	p.anywhere = !strings.Contains(line, "/")
+	line = strings.TrimPrefix(line, "/")
+	nth := len(f.patterns)
+	switch {
+	case strings.ContainsAny(line, specials):
+		is, err := p.compile(line)
+		if !is || err != nil {
+			return err
+		}
+		f.globs = append(f.globs, nth)
+	case p.anywhere:
+		f.names[line] = append(f.names[line], nth)
+	default:
+		f.paths[line] = append(f.paths[line], nth)
 	}
-	if strings.HasSuffix(rest, "/**") {
+	f.patterns = append(f.patterns, p)
+	return nil
+}
+
+// compile makes the glob. It returns false for a pattern that matches nothing.
+func (p *ignorePattern) compile(line string) (is bool, err error) {
+	line = characters(line)
+	p.end = line[strings.LastIndexAny(line, specials+"]/")+1:]
+	if strings.HasSuffix(line, "/**") {
 		// For git this is all in the folder, and not the folder.
-		rest += "/*"
+		line += "/*"
 	}
-	rest, is = withRanges(rest)
+	line, is = withRanges(line)
 	if !is {
-		return p, false
+		return false, nil
 	}
 	// Braces are alternatives for package glob only.
-	rest = strings.NewReplacer(`\{`, `\{`, `\}`, `\}`, `\\`, `\\`, "{", `\{`, "}", `\}`).Replace(rest)
-	compiled, problem := glob.Compile(rest)
+	line = strings.NewReplacer(`\{`, `\{`, `\}`, `\}`, `\\`, `\\`, "{", `\{`, "}", `\}`).Replace(line)
+	if len(line) > glob.LengthBytesMax {
+		return false, fmt.Errorf("has a pattern of more than %d bytes", glob.LengthBytesMax)
+	}
+	compiled, problem := glob.Compile(line)
 	p.glob = compiled
-	return p, problem == ""
+	return problem == "", nil
+}
+
+// characters has a character for each byte of a text, the one with its number. Package glob matches
+// characters, git matches bytes.
+func characters(text string) string {
+	ascii := true
+	for at := range len(text) {
+		ascii = ascii && text[at] < utf8.RuneSelf
+	}
+	if ascii {
+		return text
+	}
+	all := make([]rune, len(text))
+	for at := range len(text) {
+		all[at] = rune(text[at])
+	}
+	return string(all)
 }
 
 // ranges are the named classes of a pattern, as package glob writes them.
@@ -118,22 +175,57 @@ func trimSpaces(line string) string {
 
 // ignored reports whether patterns exclude a path; the files are those of the folders above it,
 // from the top. The last pattern that matches decides.
-func ignored(files []ignoreFile, name string, isFolder bool) bool {
-	for at := len(files) - 1; at >= 0; at-- {
+func ignored(files []*ignoreFile, name string, isFolder bool) bool {
+	for _, f := range slices.Backward(files) {
 		below := name
-		if files[at].folder != "." {
-			below = strings.TrimPrefix(name, path.Clean(files[at].folder)+"/")
+		if f.folder != "." {
+			below = strings.TrimPrefix(name, path.Clean(f.folder)+"/")
 		}
-		patterns := files[at].patterns
-		for nth := len(patterns) - 1; nth >= 0; nth-- {
-			p := patterns[nth]
-			if p.folders && !isFolder {
-				continue
-			}
-			if matches, _ := p.glob.Match(below); matches {
-				return !p.negated
-			}
+		if nth := f.last(below, isFolder); nth >= 0 {
+			return !f.patterns[nth].negated
 		}
 	}
 	return false
+}
+
+// last is the number of the last pattern that matches a path below the folder, -1 if none does.
+func (f *ignoreFile) last(below string, isFolder bool) int {
+	fits := func(nth int) bool { return isFolder || !f.patterns[nth].folders }
+	last := -1
+	for _, numbers := range [][]int{f.names[path.Base(below)], f.paths[below]} {
+		for _, nth := range slices.Backward(numbers) {
+			if fits(nth) {
+				last = max(last, nth)
+				break
+			}
+		}
+	}
+	if len(f.globs) == 0 {
+		return last
+	}
+	below = characters(below)
+	base := path.Base(below)
+	for _, nth := range slices.Backward(f.globs) {
+		if nth < last {
+			break
+		}
+		if fits(nth) && f.patterns[nth].matches(below, base) {
+			return nth
+		}
+	}
+	return last
+}
+
+// matches matches the glob with a path, whose last segment is base. Few patterns of many get past
+// the comparison of both ends.
+func (p *ignorePattern) matches(below, base string) bool {
+	of := below
+	if p.anywhere {
+		of = base
+	}
+	if !strings.HasSuffix(of, p.end) || !strings.HasPrefix(of, p.glob.Prefix()) {
+		return false
+	}
+	matches, _ := p.glob.Match(of)
+	return matches
 }

@@ -19,10 +19,11 @@ func TestIgnoredFilesAsGit(t *testing.T) {
 	}
 	const rounds = 150
 	random := rand.New(rand.NewPCG(1, 2))
-	words := []string{"a", "b", "ab", "x.o", "y.o", "dir", "sub", "{a}", "a b"}
+	words := []string{"a", "b", "ab", "x.o", "y.o", "dir", "sub", "{a}", "a b", "ü"}
 	pieces := append([]string{
 		"*", "**", "?", "*.o", "[ab]", "[!a]", "/", "/", "/", "/", "!", "#", `\#`, " ", `\ `, `\a`, "[",
 		"[[:alpha:]]", "[]a]", "[!]b]", "[[:upper:][:digit:]x]", "[[:punct:]]", "[[:none:]a]", "[[a]",
+		"\xc3", "[\x80-\xff]",
 	}, words...)
 	pick := func(from []string) string { return from[random.IntN(len(from))] }
 	for round := range rounds {

@@ -72,32 +72,44 @@ func (t *Tree) read(name string) (content []byte, found file, err error) {
 		return nil, file{}, nil
 	case t.folding && !t.named(name):
 		return nil, file{}, nil
-	case info.Mode()&fs.ModeSymlink != 0:
-		return nil, file{problem: "is a symbolic link"}, nil
-	case !info.Mode().IsRegular():
-		return nil, file{problem: "is no ordinary file"}, nil
-	case info.Size() > FileBytesMax:
-		return nil, file{problem: tooLarge(info.Size())}, nil
 	}
-	return t.readRegular(name)
-}
-
-func (t *Tree) readRegular(name string) ([]byte, file, error) {
-	opened, err := t.root.Open(name)
+	if problem := modeProblem(info); problem != "" {
+		return nil, file{problem: problem}, nil
+	}
+	content, err = t.readBytes(name)
 	if notThere(err) {
 		return nil, file{}, nil
 	}
 	if err != nil {
 		return nil, file{}, err
 	}
-	content, err := io.ReadAll(io.LimitReader(opened, FileBytesMax+1))
-	if err = errors.Join(err, opened.Close()); err != nil {
-		return nil, file{}, err
-	}
 	if problem := contentProblem(content); problem != "" {
 		return nil, file{problem: problem}, nil
 	}
 	return content, file{hash: hashOf(content)}, nil
+}
+
+// modeProblem says why what is at a path, and no folder, is not read; empty if it is.
+func modeProblem(info fs.FileInfo) string {
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		return "is a symbolic link"
+	case !info.Mode().IsRegular():
+		return "is no ordinary file"
+	case info.Size() > FileBytesMax:
+		return tooLarge(info.Size())
+	}
+	return ""
+}
+
+// readBytes returns an ordinary file, up to one byte more than a project keeps.
+func (t *Tree) readBytes(name string) ([]byte, error) {
+	opened, err := t.root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	content, err := io.ReadAll(io.LimitReader(opened, FileBytesMax+1))
+	return content, errors.Join(err, opened.Close())
 }
 
 // notThere reports that a path does not exist, also because a file stands where a folder would.
