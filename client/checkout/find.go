@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -26,9 +27,9 @@ const ignoreName = ".gitignore"
 func (t *Tree) find() ([]string, []LeftOut, error) {
 	if inRepository(t.dir) {
 		if program, err := exec.LookPath("git"); err == nil {
-			names, asked, err := t.askGit(program)
+			names, leftOut, asked, err := t.askGit(program)
 			if asked || err != nil {
-				return names, nil, err
+				return names, leftOut, err
 			}
 		}
 	}
@@ -56,29 +57,58 @@ func inRepository(dir string) bool {
 	}
 }
 
-// askGit returns what git neither ignores nor has as another repository. It returns false if the
-// directory itself is ignored by a repository around it.
-func (t *Tree) askGit(program string) (names []string, asked bool, err error) {
+// askGit returns what git neither ignores nor has as another repository, without the files of other
+// working copies. It returns false if the directory itself is ignored by a repository around it.
+func (t *Tree) askGit(program string) (names []string, leftOut []LeftOut, asked bool, err error) {
 	_, err = t.git(program, "check-ignore", "--quiet", ".")
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
-		return nil, false, nil
+		return nil, nil, false, nil
 	case !errors.As(err, &exit) || exit.ExitCode() != 1:
-		return nil, false, err
+		return nil, nil, false, err
 	}
 	out, err := t.git(program, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	if err != nil {
-		return nil, false, err
+		return nil, nil, false, err
 	}
+	copies := map[string]bool{}
 	for name := range strings.SplitSeq(string(out), "\x00") {
-		// A name with a slash at its end is another repository.
-		if name == "" || strings.HasSuffix(name, "/") || !t.keeps(name) {
+		if !strings.HasPrefix(name, t.prefix) {
 			continue
 		}
-		names = append(names, name)
+		if folder := t.copyAround(name, copies); folder != "" {
+			if !slices.Contains(leftOut, anotherAt(folder)) {
+				leftOut = append(leftOut, anotherAt(folder))
+			}
+			continue
+		}
+		// A name with a slash at its end is another repository.
+		if name != "" && !strings.HasSuffix(name, "/") && reserved(name) == "" {
+			names = append(names, name)
+		}
 	}
-	return names, true, nil
+	return names, leftOut, true, nil
+}
+
+// copyAround returns the topmost folder of a path that is a working copy of its own, empty if there
+// is none. It notes in known which folders are.
+func (t *Tree) copyAround(name string, known map[string]bool) string {
+	for at := range len(name) {
+		if name[at] != '/' || strings.HasPrefix(t.prefix, name[:at+1]) {
+			continue
+		}
+		folder := name[:at]
+		is, seen := known[folder]
+		if !seen {
+			is = t.has(folder, ".pws")
+			known[folder] = is
+		}
+		if is {
+			return folder
+		}
+	}
+	return ""
 }
 
 func (t *Tree) git(program string, args ...string) ([]byte, error) {
@@ -92,11 +122,6 @@ func (t *Tree) git(program string, args ...string) ([]byte, error) {
 		err = fmt.Errorf("git: %s: %w", bytes.TrimSpace(problem.Bytes()), err)
 	}
 	return out, err
-}
-
-// keeps reports whether a path is one of the folder that the directory keeps.
-func (t *Tree) keeps(name string) bool {
-	return strings.HasPrefix(name, t.prefix) && reserved(name) == ""
 }
 
 // walker lists files without git.
@@ -137,8 +162,8 @@ func (w *walker) walk(folder string, above []*ignoreFile) error {
 		case strings.HasPrefix(entry.Name(), ".") && !w.folders[name]:
 			w.leftOut = append(w.leftOut, LeftOut{name + "/", "is a folder with a dot before its name"})
 			continue
-		case w.another(name):
-			w.leftOut = append(w.leftOut, LeftOut{name + "/", "is another repository"})
+		case w.tree.has(name, ".git"), w.tree.has(name, ".pws"):
+			w.leftOut = append(w.leftOut, anotherAt(name))
 			continue
 		}
 		if err := w.walk(name, rules); err != nil {
@@ -148,15 +173,14 @@ func (w *walker) walk(folder string, above []*ignoreFile) error {
 	return nil
 }
 
-// another reports whether a folder is a repository or a working copy of its own.
-func (w *walker) another(folder string) bool {
-	for _, own := range []string{".git", ".pws"} {
-		if _, err := w.tree.root.Lstat(path.Join(folder, own)); err == nil {
-			return true
-		}
-	}
-	return false
+// has reports whether a folder has an entry of a name.
+func (t *Tree) has(folder, name string) bool {
+	_, err := t.root.Lstat(path.Join(folder, name))
+	return err == nil
 }
+
+// anotherAt is a folder that is a repository or a working copy of its own.
+func anotherAt(folder string) LeftOut { return LeftOut{folder + "/", "is another repository"} }
 
 // readRules reads the file .gitignore of a folder. It returns nil if there is none. Errors: one for
 // a file that cannot be used, with its name. All that it excludes would be published without it.

@@ -106,6 +106,42 @@ func TestFoundFiles(t *testing.T) {
 	}
 }
 
+// TestNestedCopyInGit: what a working copy in the directory has is not of this one, in a repository
+// of git as without.
+func TestNestedCopyInGit(t *testing.T) {
+	program, err := exec.LookPath("git")
+	if err != nil {
+		t.Skip("there is no git")
+	}
+	dir := t.TempDir()
+	tree := newFake(t, files{}).copyOf(t, dir)
+	all := files{"deep/a": "a\n"}
+	for _, inner := range []string{"inner/", "deep/inner/", "own/"} {
+		all[inner+".pws/config.toml"] = ""
+		all[inner+"secret"], all[inner+"sub/secret"] = "s\n", "s\n"
+	}
+	write(t, dir, all)
+	must(t, exec.Command(program, "init", "-q", filepath.Join(dir, "own")).Run())
+	check := func(with string) {
+		t.Helper()
+		found, left, err := tree.find()
+		must(t, err)
+		slices.SortFunc(left, func(a, b LeftOut) int { return strings.Compare(a.Path, b.Path) })
+		want := []LeftOut{
+			{"deep/inner/", "is another repository"}, {"inner/", "is another repository"},
+			{"own/", "is another repository"},
+		}
+		if !slices.Equal(found, []string{"deep/a"}) || !slices.Equal(left, want) {
+			t.Errorf("%s: found %q, left out %q", with, found, left)
+		}
+	}
+	check("without git")
+	must(t, exec.Command(program, "init", "-q", dir).Run())
+	check("with git")
+	must(t, exec.Command(program, "-C", dir, "add", "inner", "deep").Run())
+	check("added")
+}
+
 // TestIgnoredFilesInHook finds files as a hook of git does, which git binds to its repository by
 // variables of the environment.
 func TestIgnoredFilesInHook(t *testing.T) {
