@@ -168,9 +168,10 @@ func reportJSON(failure *client.Failure, to io.Writer) {
 	if len(failure.Details) == 0 {
 		failure.Details = jsontext.Value("{}")
 	}
+	// Names of files may be anything.
 	text, err := json.Marshal(struct {
 		Error *client.Failure `json:"error"`
-	}{failure})
+	}{failure}, jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		text = []byte(`{"error":{"code":"CLIENT","message":"The error is no JSON."}}`)
 	}

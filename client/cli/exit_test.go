@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -37,5 +38,15 @@ func TestClean(t *testing.T) {
 	}
 	if got := line("a\nb\tc"); got != "a b c" {
 		t.Errorf("a line is %q", got)
+	}
+}
+
+// TestReportOfAnyBytes reports an error that has the name of a file, as JSON.
+func TestReportOfAnyBytes(t *testing.T) {
+	var out strings.Builder
+	Report(errors.New("open bad\xff: permission denied"), true, &Env{Err: &out})
+	const want = `"message":"open bad�: permission denied"`
+	if !strings.Contains(out.String(), want) {
+		t.Errorf("reported as %s", out.String())
 	}
 }
