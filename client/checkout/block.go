@@ -2,7 +2,7 @@ package checkout
 
 import (
 	"bytes"
-	"io/fs"
+	"fmt"
 	"path"
 	"slices"
 )
@@ -56,15 +56,28 @@ func (p *plan) inTheWay(name string, deleted map[string]bool) (string, error) {
 	if err != nil || !info.IsDir() {
 		return "", err
 	}
-	reason := ""
-	err = fs.WalkDir(root.FS(), name, func(below string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() && !deleted[below] {
+	return p.fileBelow(name, deleted), nil
+}
+
+// fileBelow says why a folder stays: because of a file in it, or of what cannot be read.
+func (p *plan) fileBelow(folder string, deleted map[string]bool) string {
+	entries, err := p.tree.list(folder)
+	if err != nil {
+		return "is a folder here, and " + folder + "/ " + unreadable(err)
+	}
+	for _, entry := range entries {
+		below, reason := path.Join(folder, entry.Name()), ""
+		switch {
+		case entry.IsDir():
+			reason = p.fileBelow(below, deleted)
+		case !deleted[below]:
 			reason = "is a folder here, with " + below
-			err = fs.SkipAll
 		}
-		return err
-	})
-	return reason, err
+		if reason != "" {
+			return reason
+		}
+	}
+	return ""
 }
 
 // folding finds paths that would be one file on a file system without case.
@@ -108,7 +121,7 @@ func (t *Tree) resolved(what, try string) error {
 	for _, name := range t.base.Conflicts {
 		content, found, err := t.read(name)
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %s %s", what, name, unreadable(err))
 		}
 		if found.hash != "" && marked(content) {
 			left = append(left, LeftOut{name, "has conflict markers"})

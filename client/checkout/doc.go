@@ -18,6 +18,7 @@
 // (Options.Secret): those that came with a repository of others have no effect.
 //
 // All paths are opened below an os.Root. Symbolic links are neither followed nor replaced. Files
-// that cannot be kept, such as binary ones, are left out and named. Paths of the server that
+// that cannot be kept, such as binary ones, are left out and named, and so is what cannot be read.
+// Where the project has such a file it is no deletion, but stops a push. Paths of the server that
 // must not be written, such as .git/config, are left out too: the base has them with the reason.
 package checkout

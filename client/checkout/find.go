@@ -60,7 +60,7 @@ func inRepository(dir string) bool {
 // askGit returns what git neither ignores nor has as another repository, without the files of other
 // working copies. It returns false if the directory itself is ignored by a repository around it.
 func (t *Tree) askGit(program string) (names []string, leftOut []LeftOut, asked bool, err error) {
-	_, err = t.git(program, "check-ignore", "--quiet", ".")
+	_, _, err = t.git(program, "check-ignore", "--quiet", ".")
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
@@ -68,9 +68,13 @@ func (t *Tree) askGit(program string) (names []string, leftOut []LeftOut, asked 
 	case !errors.As(err, &exit) || exit.ExitCode() != 1:
 		return nil, nil, false, err
 	}
-	out, err := t.git(program, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	out, said, err := t.git(program, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	if err != nil {
 		return nil, nil, false, err
+	}
+	if said != "" {
+		// It passes over folders that it cannot list.
+		t.notice("git: " + strings.ReplaceAll(said, "\n", "; "))
 	}
 	copies := map[string]bool{}
 	for name := range strings.SplitSeq(string(out), "\x00") {
@@ -84,9 +88,16 @@ func (t *Tree) askGit(program string) (names []string, leftOut []LeftOut, asked 
 			continue
 		}
 		// A name with a slash at its end is another repository.
-		if name != "" && !strings.HasSuffix(name, "/") && reserved(name) == "" {
-			names = append(names, name)
+		if name == "" || strings.HasSuffix(name, "/") || reserved(name) != "" {
+			continue
 		}
+		if path.Base(name) == ignoreName {
+			// git passes over one that it cannot read, too.
+			if _, err := t.look(name); err != nil {
+				return nil, nil, false, unusable(name, unreadable(err))
+			}
+		}
+		names = append(names, name)
 	}
 	return names, leftOut, true, nil
 }
@@ -111,17 +122,19 @@ func (t *Tree) copyAround(name string, known map[string]bool) string {
 	return ""
 }
 
-func (t *Tree) git(program string, args ...string) ([]byte, error) {
+// git runs a command, and returns what it has written and what it said beside that.
+func (t *Tree) git(program string, args ...string) (out []byte, said string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), gitLimit)
 	defer cancel()
 	command := GitCommand(ctx, program, t.dir, args...)
 	var problem bytes.Buffer
 	command.Stderr = &problem
-	out, err := command.Output()
-	if err != nil && problem.Len() > 0 {
-		err = fmt.Errorf("git: %s: %w", bytes.TrimSpace(problem.Bytes()), err)
+	out, err = command.Output()
+	said = strings.TrimSpace(problem.String())
+	if err != nil && said != "" {
+		err = fmt.Errorf("git: %s: %w", said, err)
 	}
-	return out, err
+	return out, said, err
 }
 
 // walker lists files without git.
@@ -133,16 +146,23 @@ type walker struct {
 	folders map[string]bool
 }
 
+// walk finds the files below a folder. One that cannot be listed is left out.
 func (w *walker) walk(folder string, above []*ignoreFile) error {
-	entries, err := fs.ReadDir(w.tree.root.FS(), folder)
+	entries, err := w.tree.list(folder)
+	switch {
+	case err == nil:
+	case folder == ".":
+		return err
+	case notThere(err):
+		// It was removed meanwhile.
+		return nil
+	default:
+		w.leftOut = append(w.leftOut, LeftOut{folder + "/", unreadable(err)})
+		return nil
+	}
+	rules, err := w.rules(folder, entries, above)
 	if err != nil {
 		return err
-	}
-	rules := above
-	if own, err := w.tree.readRules(folder); err != nil {
-		return err
-	} else if own != nil {
-		rules = append(rules[:len(rules):len(rules)], own)
 	}
 	for _, entry := range entries {
 		name := path.Join(folder, entry.Name())
@@ -173,6 +193,21 @@ func (w *walker) walk(folder string, above []*ignoreFile) error {
 	return nil
 }
 
+// rules are those for the entries of a folder.
+func (w *walker) rules(
+	folder string, entries []fs.DirEntry, above []*ignoreFile,
+) ([]*ignoreFile, error) {
+	isRules := func(entry fs.DirEntry) bool { return folded(entry.Name()) == ignoreName }
+	if !slices.ContainsFunc(entries, isRules) {
+		return above, nil
+	}
+	own, err := w.tree.readRules(folder)
+	if err != nil || own == nil {
+		return above, err
+	}
+	return append(above[:len(above):len(above)], own), nil
+}
+
 // has reports whether a folder has an entry of a name.
 func (t *Tree) has(folder, name string) bool {
 	_, err := t.root.Lstat(path.Join(folder, name))
@@ -191,7 +226,7 @@ func (t *Tree) readRules(folder string) (*ignoreFile, error) {
 	case notThere(err), err == nil && info.IsDir():
 		return nil, nil
 	case err != nil:
-		return nil, unusable(name, "cannot be read: "+err.Error())
+		return nil, unusable(name, unreadable(err))
 	}
 	if problem := modeProblem(info); problem != "" {
 		return nil, unusable(name, problem)
@@ -201,7 +236,7 @@ func (t *Tree) readRules(folder string) (*ignoreFile, error) {
 	case notThere(err):
 		return nil, nil
 	case err != nil:
-		return nil, unusable(name, "cannot be read: "+err.Error())
+		return nil, unusable(name, unreadable(err))
 	case len(text) > FileBytesMax:
 		return nil, unusable(name, tooLarge(int64(len(text))))
 	case bytes.IndexByte(text, 0) >= 0:

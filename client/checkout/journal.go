@@ -198,7 +198,7 @@ func (t *Tree) replace(e effect) error {
 
 // removeFolders removes a folder that has nothing but folders.
 func (t *Tree) removeFolders(folder string) error {
-	entries, err := fs.ReadDir(t.root.FS(), folder)
+	entries, err := t.list(folder)
 	if err != nil {
 		return err
 	}

@@ -112,6 +112,26 @@ func (t *Tree) readBytes(name string) ([]byte, error) {
 	return content, errors.Join(err, opened.Close())
 }
 
+// list returns the entries of a folder by name. Names are any bytes, which package fs refuses.
+func (t *Tree) list(folder string) ([]fs.DirEntry, error) {
+	opened, err := t.root.Open(folder)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := opened.ReadDir(-1)
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, errors.Join(err, opened.Close())
+}
+
+// unreadable says what is wrong with a path that the file system refuses to read.
+func unreadable(err error) string {
+	var failed *fs.PathError
+	if errors.As(err, &failed) {
+		err = failed.Err
+	}
+	return "cannot be read: " + err.Error()
+}
+
 // notThere reports that a path does not exist, also because a file stands where a folder would.
 func notThere(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
@@ -139,7 +159,7 @@ func contentProblem(content []byte) string {
 func (t *Tree) named(name string) bool {
 	folder := path.Dir(name)
 	if _, known := t.names[folder]; !known {
-		entries, err := fs.ReadDir(t.root.FS(), folder)
+		entries, err := t.list(folder)
 		if err != nil {
 			return false
 		}
@@ -153,7 +173,8 @@ func (t *Tree) named(name string) bool {
 }
 
 // scan reads the directory: all files that are not ignored, those of the base, and those of
-// more. Files that are new and cannot be kept are returned apart.
+// more. Files that are new and cannot be kept are returned apart. What cannot be read is there, and
+// cannot be kept.
 func (t *Tree) scan(
 	more map[string]remoteFile,
 ) (all map[string]file, leftOut []LeftOut, err error) {
@@ -163,25 +184,23 @@ func (t *Tree) scan(
 		return nil, nil, err
 	}
 	all = make(map[string]file, len(found))
-	add := func(name string) error {
-		if _, known := all[name]; known || err != nil {
-			return err
+	add := func(name string) {
+		if _, known := all[name]; known {
+			return
 		}
 		one, err := t.look(name)
+		if err != nil {
+			one = file{problem: unreadable(err)}
+		}
 		if one.exists() {
 			all[name] = one
 		}
-		return err
 	}
 	for name := range t.base.Files {
-		if err := add(name); err != nil {
-			return nil, nil, err
-		}
+		add(name)
 	}
 	for name := range more {
-		if err := add(name); err != nil {
-			return nil, nil, err
-		}
+		add(name)
 	}
 	for _, name := range found {
 		if _, known := all[name]; known {
@@ -191,9 +210,7 @@ func (t *Tree) scan(
 			leftOut = append(leftOut, LeftOut{name, problem})
 			continue
 		}
-		if err := add(name); err != nil {
-			return nil, nil, err
-		}
+		add(name)
 		if problem := all[name].problem; problem != "" {
 			leftOut = append(leftOut, LeftOut{name, problem})
 			delete(all, name)
