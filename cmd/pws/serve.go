@@ -21,6 +21,8 @@ import (
 	"pws/client/cli"
 	"pws/http"
 	"pws/internal/datadir"
+	"pws/internal/disk"
+	"pws/journal"
 	"pws/web"
 )
 
@@ -120,14 +122,16 @@ func (c *ServeCommand) Run(out io.Writer) error {
 	if err := datadir.Tighten(c.Data); err != nil {
 		return err
 	}
-	for again := renewAgain; ; again = min(2*again, renewAgainMax) {
+	serve := func() error {
 		failed := make(chan error, 3)
 		own := new(member)
-		own.of, err = c.openCluster(members, own, failed, log)
-		if err != nil {
+		if own.of, err = c.openCluster(members, own, failed, log); err != nil {
 			return err
 		}
-		err = c.run(out, log, fitted, serverConfig, limits, own, failed)
+		return c.run(out, log, fitted, serverConfig, limits, own, failed)
+	}
+	for again := renewAgain; ; again = min(2*again, renewAgainMax) {
+		err = awaitingLocks(log, serve)
 		cut := onlyCut(err)
 		if onlyFault(err) == errRemoved {
 			return nil
@@ -138,6 +142,26 @@ func (c *ServeCommand) Run(out io.Writer) error {
 		if stopped := c.renew(members, cut, again, log); stopped {
 			return nil
 		}
+	}
+}
+
+const (
+	// locksWait is how long a server waits for the locks of its data, and locksAgain how often it
+	// tries.
+	locksWait  = 3 * time.Second
+	locksAgain = 50 * time.Millisecond
+)
+
+// awaitingLocks calls serve, again where another process has locked the data: one that was killed
+// just now may not be gone yet.
+func awaitingLocks(log *slog.Logger, serve func() error) error {
+	for until := time.Now().Add(locksWait); ; time.Sleep(locksAgain) {
+		err := serve()
+		locked := errors.Is(err, journal.ErrLocked) || errors.Is(err, disk.ErrLocked)
+		if !locked || time.Now().After(until) {
+			return err
+		}
+		log.Debug("waiting for the locks of the data directory", "error", err)
 	}
 }
 
