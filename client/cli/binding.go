@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"github.com/BurntSushi/toml"
+
+	"pws/client"
 )
 
 // Binding says which project the work in a directory belongs to. It stands in a file that can be
@@ -41,6 +43,16 @@ func (e *Env) binding() (Binding, error) {
 		}
 		dir = above
 	}
+}
+
+// boundTo is the binding of the working directory if that is of a project, else an empty one.
+func (e *Env) boundTo(caller *account, project string) (Binding, error) {
+	bound, err := e.binding()
+	if err != nil || bound.Project != project ||
+		!client.SameService(orDefault(bound.Server), caller.Server) {
+		return Binding{}, err
+	}
+	return bound, nil
 }
 
 func readBinding(dir string) (bound Binding, err error) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pws/client"
+	"pws/client/checkout"
 )
 
 // CheckpointCommand stores files, state, tasks and a handoff in one step.
@@ -16,7 +17,7 @@ type CheckpointCommand struct {
 	Message string   `short:"m" help:"What was done." placeholder:"TEXT"`
 	File    []string `short:"f" sep:"none" help:"A local file to store." placeholder:"[PATH=]FILE"`
 	Delete  []string `sep:"none" help:"A path to delete." placeholder:"PATH"`
-	Base    string   `help:"Changeset that the files are based on; the newest by default." placeholder:"ID"`
+	Base    string   `help:"Changeset under the files; that of a working copy, else the newest." placeholder:"ID"`
 	Done    []string `help:"ID of a task that is done." placeholder:"TASK"`
 	Failed  []string `sep:"none" help:"What was tried and failed, with the reason." placeholder:"WHAT=WHY"`
 	Blocker []string `sep:"none" help:"What blocks the work." placeholder:"TEXT"`
@@ -32,11 +33,15 @@ func (c *CheckpointCommand) Run(ctx context.Context, env *Env) error {
 		return err
 	}
 	defer caller.close()
-	request, err := c.request(ctx, env, caller, project)
+	files, err := c.files(env)
 	if err != nil {
 		return err
 	}
-	data, err := dataOf(caller.Do(ctx, request))
+	body, err := c.body(ctx, env, caller, files)
+	if err != nil {
+		return err
+	}
+	data, err := c.store(ctx, env, caller, project, body, files)
 	if err != nil {
 		return err
 	}
@@ -50,23 +55,19 @@ func (c *CheckpointCommand) Run(ctx context.Context, env *Env) error {
 	})
 }
 
-func (c *CheckpointCommand) request(
-	ctx context.Context, env *Env, caller *account, project string,
-) (*client.Request, error) {
-	path := projectPath(project, "checkpoint")
+// body is the body of the operation, without the base of its files.
+func (c *CheckpointCommand) body(
+	ctx context.Context, env *Env, caller *account, files []checkout.Beside,
+) (any, error) {
 	if c.Input != "" {
-		body, err := env.jsonOf(c.Input)
-		if err != nil {
-			return nil, err
-		}
-		return write(http.MethodPost, path, body)
+		return env.jsonOf(c.Input)
 	}
 	if c.Message == "" {
 		return nil, usagef("say what was done: -m TEXT")
 	}
 	body := members("summary", c.Message, "state_patch", c.mergePatch())
-	if err := c.addFiles(ctx, env, caller, project, body); err != nil {
-		return nil, err
+	if len(files) > 0 {
+		body["files"] = bodyFiles(files)
 	}
 	var tasks []any
 	for _, id := range c.Done {
@@ -83,40 +84,7 @@ func (c *CheckpointCommand) request(
 	if handoff := c.handoff(); handoff != nil {
 		body["handoff"] = handoff
 	}
-	return write(http.MethodPost, path, body)
-}
-
-// addFiles adds the files and their base to the body.
-func (c *CheckpointCommand) addFiles(
-	ctx context.Context, env *Env, caller *account, project string, body map[string]any,
-) error {
-	var files []any
-	for _, flag := range c.File {
-		path, from, renamed := strings.Cut(flag, "=")
-		if !renamed {
-			from = path
-		}
-		content, err := env.textOf("@" + from)
-		if err != nil {
-			return err
-		}
-		files = append(files, map[string]any{"path": path, "content": content})
-	}
-	for _, path := range c.Delete {
-		files = append(files, map[string]any{"path": path, "delete": true})
-	}
-	if len(files) == 0 {
-		return nil
-	}
-	base := c.Base
-	if base == "" {
-		var err error
-		if base, err = caller.head(ctx, project); err != nil {
-			return err
-		}
-	}
-	body["files"], body["base_changeset_id"] = files, base
-	return nil
+	return body, nil
 }
 
 // handoff is the handoff of the flags, nil if there is none.
