@@ -15,8 +15,8 @@ import (
 type CheckpointCommand struct {
 	InProject
 	Message string   `short:"m" help:"What was done." placeholder:"TEXT"`
-	File    []string `short:"f" sep:"none" help:"A local file to store." placeholder:"[PATH=]FILE"`
-	Delete  []string `sep:"none" help:"A path to delete." placeholder:"PATH"`
+	File    []string `short:"f" sep:"none" help:"A local file to store, at PATH in the project." placeholder:"[PATH=]FILE"`
+	Delete  []string `sep:"none" help:"A file to delete, named as a local one." placeholder:"FILE"`
 	Base    string   `help:"Changeset under the files; that of a working copy, else the newest." placeholder:"ID"`
 	Done    []string `help:"ID of a task that is done." placeholder:"TASK"`
 	Failed  []string `sep:"none" help:"What was tried and failed, with the reason." placeholder:"WHAT=WHY"`
@@ -33,7 +33,7 @@ func (c *CheckpointCommand) Run(ctx context.Context, env *Env) error {
 		return err
 	}
 	defer caller.close()
-	files, err := c.files(env)
+	files, err := c.files(env, caller, project)
 	if err != nil {
 		return err
 	}

@@ -14,15 +14,29 @@ import (
 	"pws/client/checkout"
 )
 
-// files are the files that the flags name.
-func (c *CheckpointCommand) files(env *Env) (files []checkout.Beside, err error) {
-	if c.Input != "" {
+// files are the files that the flags name. A local file has the path in the project that it has
+// below the root of the binding, unless the flag gives another one.
+func (c *CheckpointCommand) files(
+	env *Env, caller *account, project string,
+) (files []checkout.Beside, err error) {
+	if c.Input != "" || len(c.File)+len(c.Delete) == 0 {
 		return nil, nil
+	}
+	bound, err := env.boundTo(caller, project)
+	if err != nil {
+		return nil, err
 	}
 	for _, flag := range c.File {
 		path, from, renamed := strings.Cut(flag, "=")
-		if !renamed {
+		switch {
+		case renamed:
+		case path == "-":
+			return nil, usagef("standard input needs a path in the project: -f PATH=-")
+		default:
 			from = path
+			if path, err = env.projectFile(bound.root, from); err != nil {
+				return nil, &advisedError{err, "-f PATH=" + from}
+			}
 		}
 		content, err := env.textOf("@" + from)
 		if err != nil {
@@ -30,7 +44,11 @@ func (c *CheckpointCommand) files(env *Env) (files []checkout.Beside, err error)
 		}
 		files = append(files, checkout.Beside{Path: path, Content: &content})
 	}
-	for _, path := range c.Delete {
+	for _, name := range c.Delete {
+		path, err := env.projectFile(bound.root, name)
+		if err != nil {
+			return nil, err
+		}
 		files = append(files, checkout.Beside{Path: path})
 	}
 	return files, nil
