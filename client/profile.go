@@ -76,6 +76,19 @@ func CheckProfileName(name string) error {
 	return nil
 }
 
+// nextMark ends the names of files for keys that replace others. A profile of such a name would
+// have its key in the file that a rotation of another one uses.
+const nextMark = ".next"
+
+// CheckNewProfileName is CheckProfileName for a profile that does not exist yet.
+func CheckNewProfileName(name string) error {
+	if strings.HasSuffix(strings.ToLower(name), nextMark) {
+		return fmt.Errorf("%q is no name of a new profile: key rotate uses names that end in %s", name,
+			nextMark)
+	}
+	return CheckProfileName(name)
+}
+
 // Names are the names of all profiles, in order.
 func (p Profiles) Names() []string { return slices.Sorted(maps.Keys(p.ByName)) }
 
@@ -165,12 +178,31 @@ func (f Folders) NextKeyPath(p Profile) string {
 	if f.KeyPath(p) != own {
 		return own
 	}
-	return filepath.Join(f.Config, "keys", p.Name+".next.pem")
+	return filepath.Join(f.Config, "keys", p.Name+nextMark+".pem")
 }
 
 // OwnsKey reports whether the key of a profile is in the folder of keys, and not kept elsewhere.
 func (f Folders) OwnsKey(p Profile) bool {
 	return filepath.Dir(f.KeyPath(p)) == filepath.Join(f.Config, "keys")
+}
+
+// KeyUser is the name of a profile other than one whose key is in a file, empty if there is none.
+func (f Folders) KeyUser(all Profiles, path, except string) string {
+	info, err := os.Stat(path)
+	for _, name := range all.Names() {
+		if name == except {
+			continue
+		}
+		used := f.KeyPath(all.ByName[name])
+		if used == path {
+			return name
+		}
+		// Some file systems know a file by several names.
+		if other, failed := os.Stat(used); err == nil && failed == nil && os.SameFile(info, other) {
+			return name
+		}
+	}
+	return ""
 }
 
 // sessionPath is the file of the session that all processes of a profile share.

@@ -105,11 +105,9 @@ func (r *rotation) checkFree(path string) error {
 	if err != nil {
 		return err
 	}
-	for _, other := range all.ByName {
-		if other.Name != r.profile.Name && r.env.Folders.KeyPath(other) == path {
-			return fmt.Errorf("the new key would be in %s, the key of profile %s: rename that profile",
-				path, other.Name)
-		}
+	if user := r.env.Folders.KeyUser(all, path, r.profile.Name); user != "" {
+		return fmt.Errorf("the new key would be in %s, the key of profile %s: rename that profile",
+			path, user)
 	}
 	return nil
 }

@@ -128,6 +128,9 @@ func (c *LoginCommand) target(env *Env) (client.Profile, error) {
 		}
 	case !exists:
 		profile = client.Profile{Name: name, Server: orDefault(server)}
+		if err := c.checkNew(env, all, profile); err != nil {
+			return none, err
+		}
 	case named.chosen(env):
 		profile.Via = server
 		// One address of a list signs in there, and leaves the list as it is.
@@ -139,6 +142,21 @@ func (c *LoginCommand) target(env *Env) (client.Profile, error) {
 		profile.KeyFile = c.KeyFile
 	}
 	return profile, nil
+}
+
+// checkNew returns an error for a new profile that would have the key of another one.
+func (c *LoginCommand) checkNew(env *Env, all client.Profiles, profile client.Profile) error {
+	if err := client.CheckNewProfileName(profile.Name); err != nil {
+		return UsageError{err}
+	}
+	if c.KeyFile != "" {
+		return nil
+	}
+	path := env.Folders.KeyPath(profile)
+	if user := env.Folders.KeyUser(all, path, profile.Name); user != "" {
+		return usagef("%s is the key of profile %s: choose another name with --profile", path, user)
+	}
+	return nil
 }
 
 // nameFor is the name of the profile for a server: the default one if it is of that server or there
@@ -205,15 +223,26 @@ func (c *LoginCommand) signIn(
 }
 
 // keyFor is the key to sign in with. A new one is saved BEFORE the server learns of it, so that an
-// interrupted login can be repeated.
+// interrupted login can be repeated. A profile that has an agent gets no new key: that would be one
+// of another agent.
 func (e *Env) keyFor(profile client.Profile) (ed25519.PrivateKey, error) {
 	if given, set, err := e.readGiven(); set || err != nil {
 		return given.private, err
 	}
 	path := e.Folders.KeyPath(profile)
 	key, err := client.ReadKey(path)
-	if !errors.Is(err, fs.ErrNotExist) || profile.KeyFile != "" {
+	switch {
+	case !errors.Is(err, fs.ErrNotExist):
 		return key, err
+	case profile.AgentID != "":
+		return nil, &advisedError{
+			fmt.Errorf("the key of profile %s, which is @%s, is missing: %w", profile.Name,
+				profile.Handle, err),
+			fmt.Sprintf("put the file back, or pws login --profile %[1]s --key FILE; "+
+				"pws profile remove %[1]s, then pws login, makes another agent", profile.Name),
+		}
+	case profile.KeyFile != "":
+		return nil, err
 	}
 	if key, err = client.NewKey(); err != nil {
 		return nil, err
@@ -400,11 +429,13 @@ func (c *WhoamiCommand) Run(ctx context.Context, env *Env) error {
 
 // removeProfile removes a profile, and its key if that is not kept elsewhere.
 func removeProfile(ctx context.Context, env *Env, profile client.Profile, withKey bool) error {
+	var others client.Profiles
 	err := env.Folders.ChangeProfiles(ctx, func(all *client.Profiles) error {
 		delete(all.ByName, profile.Name)
 		if all.Default == profile.Name {
 			all.Default = ""
 		}
+		others = *all
 		return nil
 	})
 	if err != nil || !withKey {
@@ -416,6 +447,9 @@ func removeProfile(ctx context.Context, env *Env, profile client.Profile, withKe
 		keys = append(keys, env.Folders.KeyPath(profile))
 	}
 	for _, key := range keys {
+		if env.Folders.KeyUser(others, key, profile.Name) != "" {
+			continue
+		}
 		if err := os.Remove(key); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

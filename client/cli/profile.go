@@ -92,7 +92,7 @@ type ProfileRenameCommand struct {
 // Run copies the key BEFORE it writes the profiles, and removes the old files AFTER that: an
 // interrupted run leaves one file too many, and no profile without a key.
 func (c *ProfileRenameCommand) Run(ctx context.Context, env *Env) error {
-	if err := client.CheckProfileName(c.New); err != nil {
+	if err := client.CheckNewProfileName(c.New); err != nil {
 		return UsageError{err}
 	}
 	var old client.Profile
