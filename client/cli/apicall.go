@@ -54,7 +54,7 @@ func (c *APICommand) Run(ctx context.Context, env *Env) error {
 	if err != nil {
 		return err
 	}
-	return c.printAnswer(env, answer)
+	return c.printAnswer(ctx, env, answer)
 }
 
 // read prints the answer of a request that reads. An answer that is no JSON is printed as it
@@ -75,11 +75,11 @@ func (c *APICommand) read(
 	if err != nil {
 		return err
 	}
-	return c.printAnswer(env, &client.Answer{Header: answer.Header, Body: body})
+	return c.printAnswer(ctx, env, &client.Answer{Header: answer.Header, Body: body})
 }
 
 // printAnswer prints the data of an answer, or a JSON document without an envelope as it is.
-func (c *APICommand) printAnswer(env *Env, answer *client.Answer) error {
+func (c *APICommand) printAnswer(ctx context.Context, env *Env, answer *client.Answer) error {
 	data, err := answer.Data()
 	if err != nil || len(data) == 0 || !isJSON(answer.Header) {
 		_, err = env.foreign().Write(answer.Body)
@@ -88,7 +88,7 @@ func (c *APICommand) printAnswer(env *Env, answer *client.Answer) error {
 	if c.JQ == "" {
 		c.JSON = true
 	}
-	return c.print(env, data, nil)
+	return c.print(ctx, env, data, nil)
 }
 
 func isJSON(header http.Header) bool {

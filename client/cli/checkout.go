@@ -188,7 +188,7 @@ func (c *Common) pullInto(ctx context.Context, env *Env, tree *checkout.Tree) er
 		}
 		return treeError(err)
 	}
-	err = c.printAny(env, done, func(out io.Writer) error { return printPulled(out, done) })
+	err = c.printAny(ctx, env, done, func(out io.Writer) error { return printPulled(out, done) })
 	if err != nil || len(done.Conflicts) == 0 {
 		return err
 	}
@@ -266,7 +266,7 @@ func (c *PushCommand) Run(ctx context.Context, env *Env) error {
 		}
 		return treeError(err)
 	}
-	return c.printAny(env, done, func(out io.Writer) error { return printPushed(out, done) })
+	return c.printAny(ctx, env, done, func(out io.Writer) error { return printPushed(out, done) })
 }
 
 func printPushed(out io.Writer, done checkout.Pushed) (err error) {
@@ -315,7 +315,7 @@ func (c *StatusCommand) Run(ctx context.Context, env *Env) error {
 	if err != nil {
 		fmt.Fprintf(env.Err, "pws: the server was not asked: %s\n", Clean(err.Error()))
 	}
-	return c.printAny(env, status, func(out io.Writer) error { return printStatus(out, status) })
+	return c.printAny(ctx, env, status, func(out io.Writer) error { return printStatus(out, status) })
 }
 
 func printStatus(out io.Writer, s checkout.Status) error {
@@ -343,13 +343,15 @@ func printStatus(out io.Writer, s checkout.Status) error {
 }
 
 // printAny prints a value of the client as the data of an answer.
-func (o *Output) printAny(env *Env, of any, text func(io.Writer) error) error {
+func (o *Output) printAny(
+	ctx context.Context, env *Env, of any, text func(io.Writer) error,
+) error {
 	// Names of files may be anything.
 	data, err := json.Marshal(of, jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		return err
 	}
-	return o.print(env, data, text)
+	return o.print(ctx, env, data, text)
 }
 
 // conflictError is an error of the client with the exit code of conflicts.

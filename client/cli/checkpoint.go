@@ -47,7 +47,7 @@ func (c *CheckpointCommand) Run(ctx context.Context, env *Env) error {
 	}
 	env.forget(ctx, c.Done)
 	env.noteSaved(ctx)
-	return c.printData(env, data, func(out io.Writer, v value) error {
+	return c.printData(ctx, env, data, func(out io.Writer, v value) error {
 		fmt.Fprintf(out, "Checkpoint %s\n", v.at("checkpoint.id").text())
 		return fields(env, out, v.at("checkpoint"), column{"changeset", "changeset_id", nil},
 			column{"state", "state_version", nil}, column{"handoff", "handoff_id", nil},

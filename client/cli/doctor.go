@@ -72,7 +72,7 @@ func (c *DoctorCommand) Run(ctx context.Context, env *Env) error {
 		return err
 	}
 	bad := false
-	err = c.print(env, data, func(out io.Writer) error {
+	err = c.print(ctx, env, data, func(out io.Writer) error {
 		t := newPlainTable(out)
 		for _, one := range d.checks {
 			t.row(one.Status, one.Name, one.Detail)

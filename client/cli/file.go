@@ -273,7 +273,7 @@ func (c *GrepCommand) grep(
 	if err != nil {
 		return err
 	}
-	return c.printAll(env, all, cursor, "matches", func(out io.Writer, match value) error {
+	return c.printAll(ctx, env, all, cursor, "matches", func(out io.Writer, match value) error {
 		where := line(match.at("path").text())
 		at := match.at("line").int()
 		before := match.at("before").list()

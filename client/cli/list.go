@@ -49,7 +49,7 @@ func (c *Common) listAs(
 		return err
 	}
 	var t *table
-	err = c.printAll(env, all, cursor, member, func(out io.Writer, row value) error {
+	err = c.printAll(ctx, env, all, cursor, member, func(out io.Writer, row value) error {
 		if t == nil {
 			t = newTable(out, heads(columns)...)
 		}
@@ -65,7 +65,7 @@ func (c *Common) listAs(
 // printAll prints the elements of a list: as JSON, or each by text. It says where there are none or
 // more.
 func (c *Common) printAll(
-	env *Env, all []jsontext.Value, cursor *string, member string,
+	ctx context.Context, env *Env, all []jsontext.Value, cursor *string, member string,
 	text func(out io.Writer, element value) error,
 ) error {
 	data, err := json.Marshal(map[string]any{member: all, "next_cursor": cursor},
@@ -73,7 +73,7 @@ func (c *Common) printAll(
 	if err != nil {
 		return err
 	}
-	return c.print(env, data, func(out io.Writer) error {
+	return c.print(ctx, env, data, func(out io.Writer) error {
 		for _, element := range all {
 			v, err := parseValue(element)
 			if err == nil {

@@ -69,7 +69,7 @@ func (c *LoginCommand) Run(ctx context.Context, env *Env) error {
 	if err != nil {
 		return err
 	}
-	return c.print(env, data, func(out io.Writer) error {
+	return c.print(ctx, env, data, func(out io.Writer) error {
 		how := "Signed in"
 		if done.Registered {
 			how = "Registered and signed in"

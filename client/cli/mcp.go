@@ -35,6 +35,9 @@ const (
 	attemptsTools = 20
 )
 
+// Grace is longer than the time that requests get which run at the end.
+func (*MCPCommand) Grace() time.Duration { return 5 * time.Second }
+
 // Run serves the host until its end of the input, or a signal. Only messages of the protocol are
 // written to standard output.
 func (c *MCPCommand) Run(ctx context.Context, env *Env) error {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strconv"
@@ -24,10 +25,12 @@ type Output struct {
 func (o *Output) WantsJSON() bool { return o.JSON || o.JQ != "" }
 
 // print prints the data of an answer: as JSON if that was asked for, else as text does.
-func (o *Output) print(env *Env, data jsontext.Value, text func(io.Writer) error) error {
+func (o *Output) print(
+	ctx context.Context, env *Env, data jsontext.Value, text func(io.Writer) error,
+) error {
 	switch {
 	case o.JQ != "":
-		return printQuery(env.foreign(), data, o.JQ)
+		return printQuery(ctx, env.foreign(), data, o.JQ)
 	case o.JSON:
 		if err := data.Indent(jsontext.WithIndent("  ")); err != nil {
 			return err
@@ -59,7 +62,9 @@ func (w cleanWriter) Write(text []byte) (int, error) {
 
 // printQuery prints the results of a jq expression, a line each: strings as they are, all else as
 // JSON.
-func printQuery(to io.Writer, data jsontext.Value, expression string) error {
+func printQuery(
+	ctx context.Context, to io.Writer, data jsontext.Value, expression string,
+) error {
 	query, err := gojq.Parse(expression)
 	if err != nil {
 		return usagef("--jq: %w", err)
@@ -68,12 +73,15 @@ func printQuery(to io.Writer, data jsontext.Value, expression string) error {
 	if err := json.Unmarshal(data, &input); err != nil {
 		return err
 	}
-	for results := query.Run(input); ; {
+	for results := query.RunWithContext(ctx, input); ; {
 		result, more := results.Next()
 		if !more {
 			return nil
 		}
 		if err, failed := result.(error); failed {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
 			return usagef("--jq: %w", err)
 		}
 		text, is := result.(string)

@@ -37,7 +37,7 @@ func (c *PrimeCommand) Run(ctx context.Context, env *Env) error {
 	if err != nil {
 		return err
 	}
-	return c.print(env, data, func(out io.Writer) error {
+	return c.print(ctx, env, data, func(out io.Writer) error {
 		v, err := parseValue(data)
 		if err != nil {
 			return err

@@ -37,7 +37,7 @@ type listedProfile struct {
 }
 
 // Run prints all profiles by name.
-func (c *ProfileListCommand) Run(env *Env) error {
+func (c *ProfileListCommand) Run(ctx context.Context, env *Env) error {
 	all, err := env.Folders.Profiles()
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func (c *ProfileListCommand) Run(env *Env) error {
 	if err != nil {
 		return err
 	}
-	return c.print(env, data, func(out io.Writer) error {
+	return c.print(ctx, env, data, func(out io.Writer) error {
 		t := newTable(out, "NAME", "AGENT", "SERVER", "")
 		for _, p := range list {
 			mark := ""

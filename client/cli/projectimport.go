@@ -55,7 +55,7 @@ func (c *ProjectImportCommand) Run(ctx context.Context, env *Env) error {
 	if err != nil {
 		return err
 	}
-	return c.printData(env, data, say)
+	return c.printData(ctx, env, data, say)
 }
 
 // bundleOf is the bundle in what export wrote: the answer of the server, its data, or the bundle.

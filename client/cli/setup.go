@@ -66,7 +66,7 @@ func (c *SetupCommand) Run(ctx context.Context, env *Env) error {
 		}
 		reports = append(reports, report)
 	}
-	if err := c.report(env, reports); err != nil || failed != nil {
+	if err := c.report(ctx, env, reports); err != nil || failed != nil {
 		return errors.Join(failed, err)
 	}
 	if c.Check {
@@ -297,7 +297,7 @@ func (e *Env) backUp(path string) error {
 }
 
 // report prints what was found and done, a line for each part.
-func (c *SetupCommand) report(env *Env, reports []partReport) error {
+func (c *SetupCommand) report(ctx context.Context, env *Env, reports []partReport) error {
 	if c.DryRun {
 		return nil
 	}
@@ -306,7 +306,7 @@ func (c *SetupCommand) report(env *Env, reports []partReport) error {
 	if err != nil {
 		return err
 	}
-	return c.print(env, data, func(out io.Writer) error {
+	return c.print(ctx, env, data, func(out io.Writer) error {
 		for _, report := range reports {
 			text := report.State
 			switch {

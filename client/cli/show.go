@@ -33,7 +33,7 @@ func (c *Common) showAs(
 	if err != nil {
 		return err
 	}
-	return c.printData(env, data, text)
+	return c.printData(ctx, env, data, text)
 }
 
 // dataOf is the data of an answer.
@@ -46,9 +46,9 @@ func dataOf(answer *client.Answer, err error) (jsontext.Value, error) {
 
 // printData prints the data of an answer; text prints it for people.
 func (c *Common) printData(
-	env *Env, data jsontext.Value, text func(out io.Writer, v value) error,
+	ctx context.Context, env *Env, data jsontext.Value, text func(out io.Writer, v value) error,
 ) error {
-	return c.print(env, data, func(out io.Writer) error {
+	return c.print(ctx, env, data, func(out io.Writer) error {
 		v, err := parseValue(data)
 		if err != nil {
 			return err

@@ -136,7 +136,7 @@ func (c *EventsCommand) Run(ctx context.Context, env *Env) error {
 			_, err := fmt.Fprintf(env.Out, "%s\n", event.Data)
 			return err
 		}
-		return c.print(env, data, func(out io.Writer) error {
+		return c.print(ctx, env, data, func(out io.Writer) error {
 			v, err := parseValue(data)
 			if err == nil {
 				printEvent(env, out, v)

@@ -269,7 +269,7 @@ func (c *Common) changeClaim(
 		return err
 	}
 	env.remember(ctx, caller, data, sent)
-	return c.printData(env, data, text)
+	return c.printData(ctx, env, data, text)
 }
 
 // TaskBlockCommand says what blocks a task.

@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -72,11 +71,7 @@ func (h *HelpCommand) Run(ctx *kong.Context, out io.Writer) error {
 }
 
 func main() {
-	code := run(os.Args[1:], os.Stdout, os.Stderr)
-	if cli.IsHook(os.Args[1:]) {
-		code = cli.ExitOK
-	}
-	os.Exit(code)
+	exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // run parses the command line, runs the command and returns the exit code.
@@ -130,10 +125,15 @@ func run(args []string, out, errs io.Writer) int {
 // that takes a context is one of the client: an interrupt ends it. The others handle signals
 // themselves.
 func execute(ctx *kong.Context, env *cli.Env) int {
-	interrupted, stop := context.Background(), func() {}
+	stop := func() {}
 	defer func() { stop() }()
-	err := ctx.BindToProvider(func() (context.Context, error) {
-		interrupted, stop = signal.NotifyContext(interrupted, os.Interrupt, syscall.SIGTERM)
+	command := ctx.Selected().Target.Addr().Interface()
+	err := ctx.BindToProvider(func() (interrupted context.Context, err error) {
+		grace := graceUsually
+		if other, is := command.(interface{ Grace() time.Duration }); is {
+			grace = other.Grace()
+		}
+		interrupted, stop = interruptible(grace, env.Err)
 		return interrupted, nil
 	})
 	if err == nil {
@@ -142,7 +142,15 @@ func execute(ctx *kong.Context, env *cli.Env) int {
 	if err == nil {
 		return cli.ExitOK
 	}
-	output, is := ctx.Selected().Target.Addr().Interface().(interface{ WantsJSON() bool })
+	output, is := command.(interface{ WantsJSON() bool })
 	cli.Report(err, is && output.WantsJSON(), env)
 	return cli.ExitCode(err)
+}
+
+// exit ends the process. A hook never fails.
+func exit(code int) {
+	if cli.IsHook(os.Args[1:]) {
+		code = cli.ExitOK
+	}
+	os.Exit(code)
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -10,6 +12,9 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
+
+	"pws/client/cli"
 )
 
 // stopSignals are the signals that stop the server. SIGHUP is one of them, because there is no
@@ -20,6 +25,27 @@ func stopSignals() []os.Signal {
 		signals = append(signals, syscall.SIGHUP)
 	}
 	return signals
+}
+
+// graceUsually is how long a command of the client has to end after an interrupt.
+const graceUsually = 500 * time.Millisecond
+
+// interruptible returns a context that ends with an interrupt, and a function that ends the
+// handling of interrupts. What does not ask the context, as a read of a terminal or a FIFO, does
+// not keep the process: a second interrupt ends it at once, and the time of grace in any case. All
+// that a command writes is written in one step, or is completed by the next one.
+func interruptible(grace time.Duration, errs io.Writer) (context.Context, func()) {
+	ctx, release := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	watch := context.AfterFunc(ctx, func() {
+		release()
+		time.Sleep(grace)
+		fmt.Fprintln(errs, "pws: interrupted")
+		exit(cli.ExitInterrupted)
+	})
+	return ctx, func() {
+		watch()
+		release()
+	}
 }
 
 // logStop logs why the server stops; a nil signal means that it cannot go on.
