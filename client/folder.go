@@ -121,13 +121,24 @@ func (f Folders) Secret() (secret []byte, err error) {
 }
 
 // WithLock calls run while this process alone has the lock that is a file, and makes its folder.
+// Errors: those of run, of the file system and of the context.
 func WithLock(ctx context.Context, path string, run func() error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(filepath.Dir(path), privateFolder); err != nil {
 		return err
 	}
 	lock := flock.New(path, flock.SetPermissions(privateFile))
-	if _, err := lock.TryLockContext(ctx, lockWait); err != nil {
-		return fmt.Errorf("waiting for another process with %s: %w", path, err)
+	locked, err := lock.TryLock()
+	if err == nil && !locked {
+		_, err = lock.TryLockContext(ctx, lockWait)
+		if err != nil && ctx.Err() != nil {
+			return fmt.Errorf("waiting for another process with %s: %w", path, err)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("locking %s: %w", path, err)
 	}
 	return errors.Join(run(), lock.Unlock())
 }
