@@ -52,7 +52,7 @@ func (h *Hook) run(
 			fmt.Fprintf(env.Err, "pws: %v\n", fault)
 		}
 	}()
-	input := env.hookInput(ctx)
+	input := h.hookInput(ctx, env)
 	here := *env
 	if filepath.IsAbs(input.dir) {
 		here.Dir = input.dir
@@ -67,18 +67,28 @@ func (h *Hook) run(
 	return nil
 }
 
-// hookInput reads what the host says. A host that says nothing in time, or no JSON, is one that
-// says nothing.
-func (e *Env) hookInput(ctx context.Context) hookInput {
-	if e.TerminalIn || e.In == nil {
+// inputShare is the part of a hook's time that the host has for its input, as a divisor.
+const inputShare = 3
+
+// hookInput reads what the host says: one object, whatever comes after it. A host that says nothing
+// in its part of the time, or no JSON, is one that says nothing.
+func (h *Hook) hookInput(ctx context.Context, env *Env) hookInput {
+	if env.TerminalIn || env.In == nil {
 		return hookInput{}
 	}
+	ctx, cancel := context.WithTimeout(ctx, h.Within/inputShare)
+	defer cancel()
 	read := make(chan hookInput, 1)
 	go func() {
-		input := parseHookInput(e.In)
+		input, whole := parseHookInput(env.In)
+		if whole {
+			read <- input
+		}
 		// The host may still be writing: an end without reading would be an error to it.
-		_, _ = io.Copy(io.Discard, e.In)
-		read <- input
+		_, _ = io.Copy(io.Discard, env.In)
+		if !whole {
+			read <- input
+		}
 	}()
 	select {
 	case input := <-read:
@@ -88,28 +98,28 @@ func (e *Env) hookInput(ctx context.Context) hookInput {
 	}
 }
 
-// parseHookInput reads the members of an object that count. Outputs of tools, which may be large,
-// are skipped.
-func parseHookInput(from io.Reader) (found hookInput) {
+// parseHookInput reads the members of an object that count, and reports whether it got to its end.
+// Outputs of tools, which may be large, are skipped.
+func parseHookInput(from io.Reader) (found hookInput, whole bool) {
 	input := jsontext.NewDecoder(from, jsontext.AllowDuplicateNames(true))
 	if token, err := input.ReadToken(); err != nil || token.Kind() != '{' {
-		return found
+		return found, false
 	}
 	for {
 		name, err := input.ReadToken()
 		if err != nil || name.Kind() != '"' {
-			return found
+			return found, err == nil
 		}
 		member := name.String()
 		if found.place(member) == nil && member != "workspace_roots" {
 			if input.SkipValue() != nil {
-				return found
+				return found, false
 			}
 			continue
 		}
 		text, err := input.ReadValue()
 		if err != nil {
-			return found
+			return found, false
 		}
 		found.set(member, text)
 	}

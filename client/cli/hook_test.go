@@ -375,7 +375,7 @@ func TestHookInput(t *testing.T) {
 		`{"conversation_id":"c","workspace_roots":["/w","/v"],"cwd":null}`: {session: "c", dir: "/w"},
 		`{"cwd":7,"reason":["x"],"session_id":{}}`:                         {},
 	} {
-		if got := parseHookInput(strings.NewReader(input)); got != want {
+		if got, _ := parseHookInput(strings.NewReader(input)); got != want {
 			t.Errorf("%.60s: %+v, want %+v", input, got, want)
 		}
 	}
@@ -392,6 +392,26 @@ func TestHookEndsWithoutItsInput(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "could not be read now") {
 		t.Errorf("said %q", out)
+	}
+	_ = writer.Close()
+}
+
+// TestHookTakesItsInputAtOnce has a host that leaves its input open behind the object.
+func TestHookTakesItsInputAtOnce(t *testing.T) {
+	p := newHookPlace(t)
+	reader, writer := io.Pipe()
+	go func() { _, _ = io.WriteString(writer, `{"session_id":"open","cwd":null}`) }()
+	env, _ := p.env(reader)
+	hook := HookSessionStart{Hook{Within: time.Minute}}
+	if err := hook.Run(t.Context(), env); err != nil {
+		t.Error(err)
+	}
+	bound, err := env.binding()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all, err := bound.readSessions(); err != nil || all.Started["open"].At.IsZero() {
+		t.Errorf("noted %v, %v", all.Started, err)
 	}
 	_ = writer.Close()
 }
