@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -143,10 +142,8 @@ func (c *APICommand) body(env *Env, request *client.Request) (err error) {
 	switch {
 	case c.Input != "" && fields > 0:
 		return usagef("the body is either --input or fields")
-	case c.Input == "-":
-		request.Body, err = io.ReadAll(env.In)
 	case c.Input != "":
-		request.Body, err = os.ReadFile(env.path(c.Input))
+		request.Body, err = env.readInput(c.Input, bodyMax)
 	case fields > 0:
 		request.Body, err = c.object()
 	}

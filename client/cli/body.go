@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"reflect"
@@ -48,13 +49,32 @@ func (e *Env) jsonOf(file string) (jsontext.Value, error) {
 // textOf is a text that a flag gives: as it is, of a file with @FILE, or of standard input with @-.
 func (e *Env) textOf(flag string) (string, error) {
 	name, isFile := strings.CutPrefix(flag, "@")
-	switch {
-	case !isFile:
+	if !isFile {
 		return flag, nil
-	case name == "-":
-		text, err := io.ReadAll(e.In)
-		return string(text), err
 	}
-	text, err := os.ReadFile(e.path(name))
+	text, err := e.readInput(name, bodyMax)
 	return string(text), err
+}
+
+// bodyMax is the largest body of a request that the service takes, in bytes.
+const bodyMax = 16 << 20
+
+// readInput reads a local file, or standard input for -. Errors: those of the file system; an error
+// for what is larger than most bytes, before all of it is read.
+func (e *Env) readInput(name string, most int64) (text []byte, err error) {
+	from, called := e.In, "the input"
+	if name != "-" {
+		file, err := os.Open(e.path(name))
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = file.Close() }()
+		from, called = file, name
+	}
+	text, err = io.ReadAll(io.LimitReader(from, most+1))
+	if err == nil && int64(len(text)) > most {
+		return nil, fmt.Errorf("%s is larger than %d MiB, the most that the service takes in a request",
+			called, most>>20)
+	}
+	return text, err
 }

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -20,6 +22,52 @@ func TestInputThatIsNoJSON(t *testing.T) {
 			if !errors.As(err, &usage) || err.Error() != "the input is no JSON" {
 				t.Errorf("%s with %q: %v", name, input, err)
 			}
+		}
+	}
+}
+
+// endless is an input that has no end, and counts what is read of it.
+type endless struct{ read int }
+
+func (e *endless) Read(into []byte) (int, error) {
+	e.read += len(into)
+	return len(into), nil
+}
+
+// TestInputThatIsTooLarge gives more than a request may have: it is refused before all is read.
+func TestInputThatIsTooLarge(t *testing.T) {
+	p := newHookPlace(t)
+	large, err := os.Create(filepath.Join(p.dir, "large.bin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(large.Truncate(bodyMax+1), large.Close())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, run := range map[string]func(env *Env, file string) error{
+		"file write": func(env *Env, file string) error {
+			return (&FileWriteCommand{Path: "x", From: file}).Run(t.Context(), env)
+		},
+		"checkpoint": func(env *Env, file string) error {
+			c := &CheckpointCommand{Message: "m", File: []string{"x=" + file}}
+			return c.Run(t.Context(), env)
+		},
+		"api": func(env *Env, file string) error {
+			c := &APICommand{Method: "POST", Path: "x", Input: file}
+			return c.Run(t.Context(), env)
+		},
+	} {
+		input := new(endless)
+		env, _ := p.env(input)
+		for file, called := range map[string]string{"large.bin": "large.bin", "-": "the input"} {
+			err := run(env, file)
+			if err == nil || !strings.HasPrefix(err.Error(), called+" is larger than 16 MiB") {
+				t.Errorf("%s of %s: %v", name, file, err)
+			}
+		}
+		if input.read > 2*bodyMax {
+			t.Errorf("%s has read %d bytes", name, input.read)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -32,11 +33,12 @@ type ProjectImportCommand struct {
 // Run makes the project. A bundle that is larger than a part is sent in parts; a run that was
 // interrupted goes on with the parts that are missing when it is repeated.
 func (c *ProjectImportCommand) Run(ctx context.Context, env *Env) error {
-	text, err := env.textOf("@" + c.File)
+	// A bundle that is larger than a body is sent in parts.
+	text, err := env.readInput(c.File, math.MaxInt64-1)
 	if err != nil {
 		return err
 	}
-	bundle, err := bundleOf([]byte(text))
+	bundle, err := bundleOf(text)
 	if err != nil {
 		return usagef("%s is no bundle: %w", c.File, err)
 	}
