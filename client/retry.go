@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	mathrand "math/rand/v2"
 	"net"
 	"net/http"
@@ -85,7 +86,8 @@ func (w *course) leftEarly(err error) bool {
 
 // Do sends a request, repeats it where that is safe, and returns an answer of success.
 //
-// Errors: *Failure, *UnreachableError, and those of Credentials and the context.
+// Errors: *Failure, *UnreachableError, and those of Credentials and the context. If the context
+// ends a pause, the error is that of the context and that of the last attempt.
 func (c *Client) Do(ctx context.Context, request *Request) (*Answer, error) {
 	var answer *Answer
 	err := c.repeated(ctx, request, func(next hop) (err error) {
@@ -109,8 +111,13 @@ func (c *Client) repeated(
 			return nil
 		}
 		wait, again := way.next(err)
-		if !again || wait > 0 && c.wait(ctx, wait) != nil {
+		if !again {
 			return way.ended(err)
+		}
+		if wait > 0 {
+			if ended := c.wait(ctx, wait); ended != nil {
+				return way.ended(fmt.Errorf("%w; before that: %w", ended, err))
+			}
 		}
 		way.unsure = way.unsure || !Undone(err)
 	}

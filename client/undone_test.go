@@ -123,3 +123,20 @@ func TestNoHiddenRepeats(t *testing.T) {
 		}
 	}
 }
+
+// TestInterruptedPause has the context end while a request waits for its repetition.
+func TestInterruptedPause(t *testing.T) {
+	server, _ := script(t, answer(http.StatusOK, ""))
+	server.Close()
+	c, _ := unwaiting(t, server.URL, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	c.wait = func(ctx context.Context, _ time.Duration) error {
+		cancel()
+		return ctx.Err()
+	}
+	err := c.Call(ctx, http.MethodPost, "/", nil, nil)
+	var lost *UnreachableError
+	if !errors.Is(err, context.Canceled) || !errors.As(err, &lost) || !Undone(err) {
+		t.Errorf("the request ended with %v", err)
+	}
+}
