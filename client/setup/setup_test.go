@@ -376,3 +376,27 @@ func TestBlocks(t *testing.T) {
 		}
 	}
 }
+
+// TestLostEndOfABlock has a first mark whose end was lost: the user's text after it stays.
+func TestLostEndOfABlock(t *testing.T) {
+	lost := strings.Replace(block("once\n"), blockEnd+"\n", "", 1) + "\n# Mine\n\nText.\n"
+	with := string(putBlock([]byte(lost), agentsBlock))
+	if !strings.HasPrefix(with, lost) || string(putBlock([]byte(with), agentsBlock)) != with {
+		t.Errorf("put:\n%s", with)
+	}
+	edited := strings.Replace(with, "outlives", "ends", 1)
+	if fixed := string(putBlock([]byte(edited), agentsBlock)); fixed != with {
+		t.Errorf("replaced:\n%s", fixed)
+	}
+	if without := string(removeBlock([]byte(with))); without != lost {
+		t.Errorf("removed:\n%s", without)
+	}
+	const lostTable = "# pws:begin, written by pws setup\n# Mine.\n[other]\na = 1 # mine\n"
+	table, err := putTable([]byte(lostTable))
+	if err != nil || !strings.HasPrefix(string(table), lostTable) {
+		t.Errorf("put: %v\n%s", err, table)
+	}
+	if without, err := removeTable(table); err != nil || string(without) != lostTable {
+		t.Errorf("removed: %v\n%s", err, without)
+	}
+}

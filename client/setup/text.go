@@ -20,7 +20,30 @@ const (
 	blockEnd   = "<!-- pws:end -->"
 )
 
-var blockOf = regexp.MustCompile(`(?s)<!-- pws:begin v1 [^\n]*\n.*?<!-- pws:end -->\r?\n?`)
+// marked are the places of the texts between two marks, with the line of the first mark and the
+// end of the line of the second. A first mark that has another one before the next second mark
+// begins nothing: its end was lost, and what follows it is the user's.
+func marked(file []byte, begin, end string) (places [][2]int) {
+	for from := 0; ; {
+		at := bytes.Index(file[from:], []byte(end))
+		if at < 0 {
+			return places
+		}
+		before := file[from : from+at]
+		next := from + at + len(end)
+		for _, ends := range []string{"\r\n", "\n"} {
+			if bytes.HasPrefix(file[next:], []byte(ends)) {
+				next += len(ends)
+				break
+			}
+		}
+		first := bytes.LastIndex(before, []byte(begin))
+		if first >= 0 && bytes.IndexByte(before[first:], '\n') >= 0 {
+			places = append(places, [2]int{from + first, next})
+		}
+		from = next
+	}
+}
 
 // block is a text between its marks.
 func block(text string) string {
@@ -33,7 +56,7 @@ func block(text string) string {
 // putBlock puts a block at the end of a file, or in the place of one that is there.
 func putBlock(file []byte, text string) []byte {
 	wanted := block(text)
-	places := blockOf.FindAllIndex(file, -1)
+	places := marked(file, blockBegin, blockEnd)
 	if len(places) == 0 {
 		if len(bytes.TrimSpace(file)) == 0 {
 			return []byte(wanted)
@@ -53,7 +76,7 @@ func putBlock(file []byte, text string) []byte {
 
 // removeBlock removes the block, and the empty line before it.
 func removeBlock(file []byte) []byte {
-	places := blockOf.FindAllIndex(file, -1)
+	places := marked(file, blockBegin, blockEnd)
 	out := bytes.Clone(file)
 	for nth := len(places) - 1; nth >= 0; nth-- {
 		before := out[:places[nth][0]]
@@ -66,10 +89,25 @@ func removeBlock(file []byte) []byte {
 }
 
 // tomlServer is the table of an MCP server in a file of TOML, between marks.
-const tomlServer = "# pws:begin, written by pws setup\n" +
-	"[mcp_servers." + ServerName + "]\ncommand = \"" + program + "\"\nargs = [\"mcp\"]\n# pws:end\n"
+const tomlServer = tomlBegin + ", written by pws setup\n" +
+	"[mcp_servers." + ServerName + "]\ncommand = \"" + program + "\"\nargs = [\"mcp\"]\n" +
+	tomlEnd + "\n"
 
-var tomlBlock = regexp.MustCompile(`(?s)\n?# pws:begin[^\n]*\n.*?# pws:end\r?\n?`)
+// The marks in a file of TOML.
+const (
+	tomlBegin = "# pws:begin"
+	tomlEnd   = "# pws:end"
+)
+
+// removeMarked removes the marked table, and the empty line before it.
+func removeMarked(file []byte) (out []byte) {
+	from := 0
+	for _, place := range marked(file, tomlBegin, tomlEnd) {
+		out = append(out, bytes.TrimSuffix(file[from:place[0]], []byte("\n"))...)
+		from = place[1]
+	}
+	return append(out, file[from:]...)
+}
 
 // putTable puts the table of the server into a file of TOML: text is added at the end, and what was
 // there of the server goes.
@@ -125,7 +163,7 @@ func removeTable(file []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := tomlBlock.ReplaceAll(file, nil)
+	out := removeMarked(file)
 	var kept []string
 	inside := false
 	for _, line := range strings.SplitAfter(string(out), "\n") {
