@@ -128,6 +128,12 @@ func Open(o Options) (*Tree, error) {
 	return t, nil
 }
 
+// CheckFolder returns an error for what cannot be the Folder of Options.
+func CheckFolder(folder string) error {
+	_, err := prefixOf(folder)
+	return err
+}
+
 // prefixOf is what all paths in a folder begin with.
 func prefixOf(folder string) (string, error) {
 	clean := path.Clean(filepath.ToSlash(folder))

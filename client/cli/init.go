@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"pws/client"
+	"pws/client/checkout"
 )
 
 // InitCommand binds the directory to a project.
@@ -24,13 +26,15 @@ type InitCommand struct {
 	Name       string `help:"Name of the new project; that of the directory by default." placeholder:"NAME"`
 	Visibility string `default:"PRIVATE" help:"PRIVATE, UNLISTED or PUBLIC."`
 	Reuse      string `help:"ALLOW_REUSE or REFERENCE_ONLY; needed unless it is PRIVATE." placeholder:"POLICY"`
-	Files      string `default:"none" help:"Folder whose files the project keeps, or none: then they stay in git."`
+	Files      string `help:"Folder whose files the project keeps, or none, the default." placeholder:"FOLDER"`
 }
 
 const (
 	localFolder = "local"
 	ignoreFile  = ".gitignore"
 	initKeyFile = "init-key"
+	// baseFile is what a working copy has after its first pull.
+	baseFile = "base.json"
 	// filesNone is the member files of a binding whose directory keeps no files of the project.
 	filesNone = "none"
 )
@@ -38,18 +42,16 @@ const (
 // Run creates the project, unless it is named, and writes the binding. A run that was interrupted
 // creates no second project when it is repeated.
 func (c *InitCommand) Run(ctx context.Context, env *Env) error {
-	folder := filepath.Join(env.Dir, bindingFolder)
+	if c.Files != "" && c.Files != filesNone {
+		if err := checkout.CheckFolder(c.Files); err != nil {
+			return usagef("--files: %w", err)
+		}
+	}
 	bound, err := readBinding(env.Dir)
-	switch {
-	case err == nil && (c.Project == "" || c.Project == bound.Project):
-		env.trust(bound)
-		_, err := fmt.Fprintf(env.Out, "This directory is bound to %s at %s.\n", bound.Project,
-			line(bound.Server))
-		return err
-	case err == nil:
-		return usagef("this directory is bound to %s: remove %s first", bound.Project,
-			filepath.Join(folder, bindingFile))
-	case !errors.Is(err, fs.ErrNotExist):
+	if err == nil {
+		return c.again(ctx, env, bound)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	caller, err := c.account(env)
@@ -69,7 +71,7 @@ func (c *InitCommand) Run(ctx context.Context, env *Env) error {
 	if err != nil {
 		return err
 	}
-	bound = Binding{Server: caller.Server, Project: id, Files: c.Files}
+	bound = Binding{Server: caller.Server, Project: id, Files: cmp.Or(c.Files, filesNone)}
 	if err := writeBinding(env.Dir, bound); err != nil {
 		return err
 	}
@@ -79,6 +81,37 @@ func (c *InitCommand) Run(ctx context.Context, env *Env) error {
 			line(v.at("project.name").text()), caller.Server)
 		return err
 	})
+}
+
+// again is Run in a directory that is bound: it may get another folder of files before it is a
+// working copy.
+func (c *InitCommand) again(ctx context.Context, env *Env, bound Binding) error {
+	if c.Project != "" && c.Project != bound.Project {
+		return usagef("this directory is bound to %s: remove %s first", bound.Project,
+			filepath.Join(env.Dir, bindingFolder, bindingFile))
+	}
+	files := cmp.Or(bound.Files, filesNone)
+	if c.Files != "" && c.Files != files {
+		_, err := readPws(env.Dir, localFolder, baseFile)
+		switch {
+		case err == nil:
+			return usagef("this directory is a working copy with files = %q: pws checkout makes another",
+				files)
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+		files, bound.Files = c.Files, c.Files
+		if err := writeBinding(env.Dir, bound); err != nil {
+			return err
+		}
+	}
+	env.trust(bound)
+	if !c.WantsJSON() {
+		_, err := fmt.Fprintf(env.Out, "This directory is bound to %s at %s, files: %s.\n",
+			bound.Project, line(bound.Server), line(files))
+		return err
+	}
+	return c.show(ctx, env, get(projectPath(bound.Project), nil), nil)
 }
 
 // create creates the project under a key that is saved BEFORE the request.
