@@ -112,6 +112,15 @@ type Status struct {
 // Status compares without changing anything. The error of a server that does not answer is
 // returned together with the rest.
 func (t *Tree) Status(ctx context.Context) (Status, error) {
+	s, err := t.LocalStatus()
+	if err == nil {
+		s.Head, _, err = t.remote.head(ctx)
+	}
+	return s, err
+}
+
+// LocalStatus is Status without asking the server.
+func (t *Tree) LocalStatus() (Status, error) {
 	local, leftOut, err := t.scan(nil)
 	if err != nil {
 		return Status{}, err
@@ -137,6 +146,5 @@ func (t *Tree) Status(ctx context.Context) (Status, error) {
 			s.Interrupted = true
 		}
 	}
-	s.Head, _, err = t.remote.head(ctx)
-	return s, err
+	return s, nil
 }

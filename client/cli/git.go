@@ -13,12 +13,16 @@ import (
 	"strings"
 	"time"
 
+	"pws/client"
 	"pws/client/checkout"
 )
 
-// gitTree is what git says of a directory: where it stands, and which paths differ from that.
+// gitTree is what git says of a directory: where it stands, and which paths differ from that. It
+// is the same of a working copy of a project, without branch and head.
 type gitTree struct {
 	Branch, Head string
+	// Copy is true for a working copy.
+	Copy bool
 	// Changed are paths from the root of the repository, without those of the binding.
 	Changed []string
 	// Newest is when the newest of them changed.
@@ -51,20 +55,80 @@ func readTree(ctx context.Context, dir string) gitTree {
 	tree.Changed = slices.DeleteFunc(tree.Changed, func(path string) bool {
 		return slices.Contains(strings.Split(path, "/"), bindingFolder)
 	})
-	top := gitRoot(dir)
+	tree.mark(gitRoot(dir), tree.Branch, tree.Head)
+	return tree
+}
+
+// mark makes the stamp of what the tree is based on and of the files that have changed, below a
+// directory, and finds the newest of them.
+func (t *gitTree) mark(top string, based ...string) {
 	stamp := sha256.New()
-	fmt.Fprintf(stamp, "%s\x00%s\x00", tree.Branch, tree.Head)
-	for _, path := range tree.Changed {
+	for _, one := range based {
+		fmt.Fprintf(stamp, "%s\x00", one)
+	}
+	for _, path := range t.Changed {
 		fmt.Fprintf(stamp, "%s\x00", path)
 		if info, err := os.Lstat(filepath.Join(top, path)); err == nil {
 			fmt.Fprintf(stamp, "%d %d\x00", info.Size(), info.ModTime().UnixNano())
-			if at := info.ModTime(); at.After(tree.Newest) && !info.IsDir() {
-				tree.Newest = at
+			if at := info.ModTime(); at.After(t.Newest) && !info.IsDir() {
+				t.Newest = at
 			}
 		}
 	}
-	tree.stamp = hex.EncodeToString(stamp.Sum(nil))
-	return tree
+	t.stamp = hex.EncodeToString(stamp.Sum(nil))
+}
+
+// inGit reports whether a directory is in a git repository.
+func inGit(dir string) bool {
+	_, err := os.Lstat(filepath.Join(gitRoot(dir), ".git"))
+	return err == nil
+}
+
+// readCopy is readTree for a working copy of a project. One that nothing was pulled into, or that
+// takes too long to compare, gives an empty tree.
+func readCopy(ctx context.Context, bound Binding) gitTree {
+	if bound.Files == "" || bound.Files == filesNone {
+		return gitTree{}
+	}
+	ctx, cancel := withGitTime(ctx)
+	defer cancel()
+	read := make(chan gitTree, 1)
+	go func() { read <- compareCopy(bound) }()
+	select {
+	case tree := <-read:
+		return tree
+	case <-ctx.Done():
+		return gitTree{}
+	}
+}
+
+// compareCopy asks no server.
+func compareCopy(bound Binding) (found gitTree) {
+	remote := checkout.Remote{Client: client.New(bound.Server, nil), Project: bound.Project}
+	defer remote.Client.Close()
+	tree, err := checkout.Open(checkout.Options{
+		Dir: bound.root, Folder: bound.Files, Remote: remote,
+	})
+	if err != nil {
+		return found
+	}
+	defer func() { _ = tree.Close() }()
+	if tree.Base() == "" {
+		return found
+	}
+	status, err := tree.LocalStatus()
+	if err != nil {
+		return found
+	}
+	found.Copy = true
+	for _, change := range status.Changes {
+		found.Changed = append(found.Changed, change.Path)
+	}
+	for _, unfit := range status.Unfit {
+		found.Changed = append(found.Changed, unfit.Path)
+	}
+	found.mark(bound.root, status.Base)
+	return found
 }
 
 // gitRoot is the directory with .git, at dir or above it.

@@ -125,7 +125,8 @@ func (e *Env) noteSaved(ctx context.Context) {
 	}
 }
 
-// workState is what a session leaves behind: the state of git, and the claims.
+// workState is what a session leaves behind: the state of git or of the working copy, and the
+// claims.
 type workState struct {
 	gitTree
 	held map[string]heldClaim
@@ -133,7 +134,12 @@ type workState struct {
 
 // work reads the state of the directory. Its stamp covers the claims, too.
 func (e *Env) work(ctx context.Context, bound Binding) workState {
-	now := workState{gitTree: readTree(ctx, bound.root), held: map[string]heldClaim{}}
+	now := workState{held: map[string]heldClaim{}}
+	if inGit(bound.root) {
+		now.gitTree = readTree(ctx, bound.root)
+	} else {
+		now.gitTree = readCopy(ctx, bound)
+	}
 	stamp := sha256.New()
 	fmt.Fprintf(stamp, "%s\x00", now.stamp)
 	path, err := e.claimsPath()
@@ -306,7 +312,8 @@ func (s *savedWork) body(summary string) map[string]any {
 // reasonWord is the form of the reasons that hosts name.
 var reasonWord = regexp.MustCompile(`^[a-z_]{1,40}$`)
 
-// handoffText says what git and the claims show, and nothing of what was said in the session.
+// handoffText says what the directory and the claims show, and nothing of what was said in the
+// session.
 func handoffText(
 	what, reason string, now workState, before string, paths []string, project string,
 ) string {
@@ -315,7 +322,11 @@ func handoffText(
 	if reasonWord.MatchString(reason) {
 		fmt.Fprintf(&out, " (%s)", strings.ReplaceAll(reason, "_", " "))
 	}
-	out.WriteString(". Nobody wrote this: it is what git and the claims showed.\n")
+	from, changed := "git", "Not committed"
+	if now.Copy {
+		from, changed = "the working copy", "Not pushed"
+	}
+	fmt.Fprintf(&out, ". Nobody wrote this: it is what %s and the claims showed.\n", from)
 	if now.Head == "" && now.Branch != "" {
 		fmt.Fprintf(&out, "Branch %s, without a commit.\n", line(now.Branch))
 	}
@@ -327,7 +338,7 @@ func handoffText(
 		out.WriteString(".\n")
 	}
 	out.WriteString(pathsText("Committed", paths))
-	out.WriteString(pathsText("Not committed", now.Changed))
+	out.WriteString(pathsText(changed, now.Changed))
 	for _, task := range slices.Sorted(maps.Keys(now.held)) {
 		if claim := now.held[task]; claim.ProjectID == project {
 			fmt.Fprintf(&out, "Still claimed: %s %s\n", task, cutText(line(claim.Title), 100))
