@@ -96,6 +96,7 @@ func (c *ProfileRenameCommand) Run(ctx context.Context, env *Env) error {
 		return UsageError{err}
 	}
 	var old client.Profile
+	var used string
 	owned := false
 	err := env.Folders.ChangeProfiles(ctx, func(all *client.Profiles) (err error) {
 		if old, err = all.Get(c.Old); err != nil {
@@ -121,12 +122,13 @@ func (c *ProfileRenameCommand) Run(ctx context.Context, env *Env) error {
 		if all.Default == c.Old {
 			all.Default = c.New
 		}
+		used = env.Folders.KeyUser(*all, env.Folders.KeyPath(old), c.New)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if owned {
+	if owned && used == "" {
 		err = os.Remove(env.Folders.KeyPath(old))
 	}
 	return errors.Join(err, env.Folders.EndSession(ctx, old))
