@@ -87,8 +87,11 @@ func (t *Tree) askGit(program string) (names []string, leftOut []LeftOut, asked 
 			}
 			continue
 		}
-		// A name with a slash at its end is another repository.
-		if name == "" || strings.HasSuffix(name, "/") || reserved(name) != "" {
+		if name == "" || reserved(name) != "" {
+			continue
+		}
+		if folder, another := strings.CutSuffix(name, "/"); another {
+			leftOut = append(leftOut, anotherAt(folder))
 			continue
 		}
 		if path.Base(name) == ignoreName {

@@ -122,6 +122,7 @@ func TestNestedCopyInGit(t *testing.T) {
 	}
 	write(t, dir, all)
 	must(t, exec.Command(program, "init", "-q", filepath.Join(dir, "own")).Run())
+	must(t, exec.Command(program, "init", "-q", filepath.Join(dir, "plain")).Run())
 	check := func(with string) {
 		t.Helper()
 		found, left, err := tree.find()
@@ -129,7 +130,7 @@ func TestNestedCopyInGit(t *testing.T) {
 		slices.SortFunc(left, func(a, b LeftOut) int { return strings.Compare(a.Path, b.Path) })
 		want := []LeftOut{
 			{"deep/inner/", "is another repository"}, {"inner/", "is another repository"},
-			{"own/", "is another repository"},
+			{"own/", "is another repository"}, {"plain/", "is another repository"},
 		}
 		if !slices.Equal(found, []string{"deep/a"}) || !slices.Equal(left, want) {
 			t.Errorf("%s: found %q, left out %q", with, found, left)
