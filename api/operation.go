@@ -112,6 +112,8 @@ type Operation struct {
 	// Page marks a page for people. The caller's session is that of a cookie, refusals are pages, and
 	// what is sent by the pages of others is refused. See WebPage.
 	Page bool
+	// AnyQuery accepts parameters that are not declared, and does not read them.
+	AnyQuery bool
 	// Linked means that the answer contains the address of the service; the call has the Host.
 	Linked bool
 	// Media are the content types of an answer that is a Document, without an envelope, the
@@ -332,7 +334,7 @@ func (o *Operation) Validate(c *Call, body any) []error {
 	if o.validate != nil {
 		faults = append(faults, o.validate(c, body)...)
 	}
-	if strings.HasSuffix(o.Path, "*}") || strings.Contains(o.Path, "*}/") {
+	if strings.Contains(o.Path, "{path*}") {
 		if _, err := c.pathOf(); err != nil {
 			faults = append(faults, err)
 		}

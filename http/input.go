@@ -50,6 +50,9 @@ func (x *exchange) readParameters(found *route, at target) input {
 		key: x.headers.idempotencyKey, keys: x.headers.idempotencyKeys,
 	}
 	in.queryFault = x.readQuery(found.query, at.query)
+	if found.operation.AnyQuery {
+		in.queryFault = nil
+	}
 	in.keyFault = in.checkKey(found.operation)
 	return in
 }

@@ -224,7 +224,7 @@ func (w *Web) Failure(c *api.Call, failure api.WebFailure) []byte {
 // missingPages answers addresses below the page that are none.
 func (w *Web) missingPages() []*api.Operation {
 	return []*api.Operation{
-		w.pageOrElsewhere("missing", api.WebPath+"{rest*}", nil,
+		anyQuery(w.pageOrElsewhere("missing", api.WebPath+"{rest*}", nil,
 			func(v *visit) (view, string, error) {
 				// A person who loads the address of a form again gets the page that it is on.
 				rest := v.Param("rest")
@@ -236,11 +236,21 @@ func (w *Web) missingPages() []*api.Operation {
 					return view{}, page, nil
 				}
 				if page := strings.TrimRight(rest, "/"); page != rest {
+					_, query, _ := strings.Cut(v.Target, "?")
+					if query != "" {
+						page += "?" + query
+					}
 					return view{}, api.WebPath + page, nil
 				}
 				return view{}, "", errNoPage()
-			}),
+			})),
 	}
+}
+
+// anyQuery makes a page accept any query: an address that is none has no parameters to check.
+func anyQuery(page *api.Operation) *api.Operation {
+	page.AnyQuery = true
+	return page
 }
 
 // at is an address of the page: parts are escaped.
