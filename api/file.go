@@ -171,11 +171,12 @@ var fileOperations = []*Operation{
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Expensive: true,
 		Errors: []fault.Code{fault.InvalidPath, fault.ProjectNotFound,
-			fault.ChangesetNotFound, fault.BlobCorrupt},
+			fault.ChangesetNotFound, fault.BlobCorrupt, fault.ContentRemoved},
 		Tag: "files", Summary: "Read several files",
 		Doc: "Returns up to 100 files with their text or some of its lines, 8 MiB of content at " +
 			"most; files that exceed the limit are listed in truncated. A repeated item is answered " +
-			"once. Files whose content an operator has removed are listed in removed.",
+			"once. If an operator has removed some of the contents, the request is refused with " +
+			"CONTENT_REMOVED, and details.paths lists their files.",
 	}, readBatch),
 }
 

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -21,8 +22,6 @@ type FilesBatch struct {
 	Missing []string `json:"missing"`
 	// Paths that were omitted because of the size limit; request them again.
 	Truncated []string `json:"truncated"`
-	// Paths of files whose content an operator has removed; absent if there are none.
-	Removed []string `json:"removed,omitzero"`
 }
 
 // ReadBatch is the body of file.read_batch.
@@ -106,8 +105,11 @@ const batchBytesMax = 8 << 20
 
 // filesBatch writes FilesBatch as JSON.
 type filesBatch struct {
-	files                       []fileReply
-	missing, truncated, removed []string
+	files              []fileReply
+	missing, truncated []string
+	// removed are the paths of contents that an operator has removed, fault that of the first.
+	removed []string
+	fault   *fault.Error
 }
 
 // JSONBytes implements Sized.
@@ -116,7 +118,7 @@ func (b *filesBatch) JSONBytes() int {
 	for at := range b.files {
 		size += fileBytes(&b.files[at].info, b.files[at].content)
 	}
-	for _, paths := range [][]string{b.missing, b.truncated, b.removed} {
+	for _, paths := range [][]string{b.missing, b.truncated} {
 		for _, one := range paths {
 			size += len(one) + len(`"",`)
 		}
@@ -142,9 +144,6 @@ func (b *filesBatch) AppendJSON(dst []byte) []byte {
 func (b *filesBatch) appendRest(dst []byte) []byte {
 	dst = appendTexts(append(dst, `,"missing":`...), b.missing)
 	dst = appendTexts(append(dst, `,"truncated":`...), b.truncated)
-	if len(b.removed) > 0 {
-		dst = appendTexts(append(dst, `,"removed":`...), b.removed)
-	}
 	return append(dst, '}')
 }
 
@@ -256,10 +255,11 @@ func (b *filesBatch) read(
 		}
 		size := one.info.Size
 		if !key.lines.all() {
-			if err := one.readLines(c, key.lines); isCode(err, fault.ContentRemoved) {
-				b.removed = append(b.removed, key.path)
+			err := one.readLines(c, key.lines)
+			if b.isRemoved(key.path, err) {
 				continue
-			} else if err != nil {
+			}
+			if err != nil {
 				return err
 			}
 			size = len(one.content)
@@ -278,23 +278,33 @@ func (b *filesBatch) read(
 	if err := c.hold(batchBytesMax - room); err != nil {
 		return err
 	}
-	kept := b.files[:0]
-	for _, one := range b.files {
-		var err error
-		if one.lines == nil {
-			one.content, err = c.Service.Engine.Blob(one.info.Blob)
+	for at := range b.files {
+		one := &b.files[at]
+		if one.lines != nil {
+			continue
 		}
-		switch {
-		case isCode(err, fault.ContentRemoved):
-			b.removed = append(b.removed, one.info.Path)
-		case err != nil:
+		var err error
+		one.content, err = c.Service.Engine.Blob(one.info.Blob)
+		if err != nil && !b.isRemoved(one.info.Path, err) {
 			return err
-		default:
-			kept = append(kept, one)
 		}
 	}
-	b.files = kept
+	if b.fault != nil {
+		return b.fault.With("paths", b.removed)
+	}
 	return nil
+}
+
+// isRemoved reports whether the error of a file is that its content was removed, and notes that.
+func (b *filesBatch) isRemoved(path string, err error) bool {
+	var refusal *fault.Error
+	if !errors.As(err, &refusal) || refusal.Code != fault.ContentRemoved {
+		return false
+	}
+	if b.removed = append(b.removed, path); b.fault == nil {
+		b.fault = refusal
+	}
+	return true
 }
 
 // readLines reads lines of a content.

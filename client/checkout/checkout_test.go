@@ -315,12 +315,12 @@ func TestInTheWay(t *testing.T) {
 // TestRemovedContent: a content that operators have removed is left out, and is no deletion.
 func TestRemovedContent(t *testing.T) {
 	t.Run("named", func(t *testing.T) { checkRemovedContent(t, false) })
-	t.Run("refused", func(t *testing.T) { checkRemovedContent(t, true) })
+	t.Run("not named", func(t *testing.T) { checkRemovedContent(t, true) })
 }
 
-func checkRemovedContent(t *testing.T, refuses bool) {
+func checkRemovedContent(t *testing.T, older bool) {
 	server := newFake(t, files{"a": "a\n", "bad": "bad\n", "c": "c\n", "d": "d\n", "e": "e\n"})
-	server.mu.refuses = refuses
+	server.mu.older = older
 	server.removeContent("bad\n")
 	dir := t.TempDir()
 	tree := server.copyOf(t, dir)

@@ -40,7 +40,7 @@ type fake struct {
 		agent     string
 		removed   map[string]bool
 		// refuses has it refuse batches with removed contents, as programs once did.
-		refuses   bool
+		older     bool
 		published int
 		cut       bool
 		// asked counts the requests to publish, refuse refuses all of them unless it is nil.
@@ -198,7 +198,7 @@ func (f *fake) readBatch(r *http.Request) (any, error) {
 		switch {
 		case !exists:
 			f.t.Errorf("%s was asked for, which is not there", name)
-		case f.mu.removed[hashOf([]byte(content))] && f.mu.refuses:
+		case f.mu.removed[hashOf([]byte(content))] && f.mu.older:
 			return nil, refusal(http.StatusGone, contentRemoved)
 		case f.mu.removed[hashOf([]byte(content))]:
 			removed = append(removed, name)
@@ -208,9 +208,14 @@ func (f *fake) readBatch(r *http.Request) (any, error) {
 			files = append(files, map[string]any{"path": name, "content": content})
 		}
 	}
-	return map[string]any{
-		"files": files, "missing": []string{}, "truncated": left, "removed": removed,
-	}, nil
+	if len(removed) > 0 {
+		paths, err := json.Marshal(map[string][]string{"paths": removed})
+		if err != nil {
+			return nil, err
+		}
+		return nil, &client.Failure{Status: http.StatusGone, Code: contentRemoved, Details: paths}
+	}
+	return map[string]any{"files": files, "missing": []string{}, "truncated": left}, nil
 }
 
 // publish is strict: what the real server refuses, it refuses.

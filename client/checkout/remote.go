@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -114,9 +115,16 @@ func (r Remote) contents(
 	for len(wanted) > 0 {
 		some := wanted[:min(size, len(wanted))]
 		got, err := r.batch(ctx, changeset, some)
+		gone := removedOf(err, some)
 		switch {
-		case client.IsCode(err, contentRemoved) && len(some) == 1:
-			got.Removed = some
+		case len(gone) > 0:
+			// The others are asked for again.
+			removed = append(removed, gone...)
+			wanted = slices.DeleteFunc(wanted, func(one string) bool {
+				return slices.Contains(gone, one)
+			})
+			size = batchFiles
+			continue
 		case client.IsCode(err, contentRemoved):
 			// One of them has no content, and the program of the server is too old to say which: ask
 			// for each alone, then for many again.
@@ -127,7 +135,6 @@ func (r Remote) contents(
 		case len(got.Left) == len(some):
 			return nil, fmt.Errorf("the server sent none of %d files", len(some))
 		}
-		removed = append(removed, got.Removed...)
 		for _, one := range got.Files {
 			if hashOf([]byte(one.Content)) != known[one.Path].Hash || known[one.Path].Hash == "" {
 				return nil, fmt.Errorf("the server sent another content of %s", one.Path)
@@ -137,9 +144,6 @@ func (r Remote) contents(
 			}
 		}
 		wanted = append(got.Left, wanted[len(some):]...)
-		if len(got.Removed) > 0 {
-			size = batchFiles
-		}
 	}
 	return removed, nil
 }
@@ -155,8 +159,20 @@ type batchPage struct {
 	Missing []string    `json:"missing"`
 	// Left did not fit into the answer.
 	Left []string `json:"truncated"`
-	// Removed have no content any more.
-	Removed []string `json:"removed"`
+}
+
+// removedOf returns those of the paths that have no content any more, by the refusal of a batch.
+// There are none where an older program of the server has not named them.
+func removedOf(err error, asked []string) (gone []string) {
+	var failure *client.Failure
+	if !errors.As(err, &failure) || failure.Code != contentRemoved {
+		return nil
+	}
+	if len(asked) == 1 {
+		return slices.Clone(asked)
+	}
+	failure.Detail("paths", &gone)
+	return slices.DeleteFunc(gone, func(one string) bool { return !slices.Contains(asked, one) })
 }
 
 // batch reads files in one request.
