@@ -39,7 +39,7 @@ type fake struct {
 		submitted int
 		agent     string
 		removed   map[string]bool
-		// refuses has it refuse batches with removed contents, as programs once did.
+		// older has it refuse batches with removed contents without their paths, as older programs do.
 		older     bool
 		published int
 		cut       bool

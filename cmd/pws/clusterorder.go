@@ -93,6 +93,9 @@ func (c *ClusterTransferCommand) Run(out io.Writer) error {
 	return sendOrder(c.Data, out, order, "another member leads now")
 }
 
+// Grace is how long it may take to remove a copy that is not complete.
+func (*ClusterJoinCommand) Grace() time.Duration { return 10 * time.Minute }
+
 // Run copies the data and checks the copy.
 func (c *ClusterJoinCommand) Run(ctx context.Context, out io.Writer) error {
 	members, err := cluster.ParseMembers(c.From)

@@ -11,8 +11,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
+	"time"
 
 	"pws/client/cli"
 )
@@ -73,5 +75,41 @@ func TestInterrupt(t *testing.T) {
 				t.Errorf("exit code %d: %v", code, command.ProcessState)
 			}
 		})
+	}
+}
+
+// TestOverdue: a command gets its time AFTER an interrupt, also if a host sends another signal, and
+// none if a person interrupts it again.
+func TestOverdue(t *testing.T) {
+	done, never := make(chan struct{}), make(chan struct{})
+	close(done)
+	over := make(chan time.Time, 1)
+	signals := func(all ...os.Signal) chan os.Signal {
+		sent := make(chan os.Signal, len(all))
+		for _, one := range all {
+			sent <- one
+		}
+		return sent
+	}
+	if overdue(os.Interrupt, nil, nil, done) {
+		t.Error("a command that has ended is overdue")
+	}
+	if !overdue(os.Interrupt, signals(syscall.SIGTERM, os.Interrupt), nil, never) {
+		t.Error("a second interrupt is ignored")
+	}
+	hosts := signals(syscall.SIGTERM)
+	ended := make(chan bool)
+	go func() { ended <- overdue(os.Interrupt, hosts, over, never) }()
+	for len(hosts) > 0 {
+		runtime.Gosched()
+	}
+	select {
+	case <-ended:
+		t.Error("SIGTERM behind SIGINT takes the time away")
+	default:
+	}
+	over <- time.Time{}
+	if !<-ended {
+		t.Error("the time has no end")
 	}
 }

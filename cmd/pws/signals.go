@@ -32,19 +32,46 @@ const graceUsually = 500 * time.Millisecond
 
 // interruptible returns a context that ends with an interrupt, and a function that ends the
 // handling of interrupts. What does not ask the context, as a read of a terminal or a FIFO, does
-// not keep the process: a second interrupt ends it at once, and the time of grace in any case. All
-// that a command writes is written in one step, or is completed by the next one.
+// not keep the process longer than the time of grace. Commands with the usual one write what they
+// write in one step, or the next one completes it.
 func interruptible(grace time.Duration, errs io.Writer) (context.Context, func()) {
-	ctx, release := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	watch := context.AfterFunc(ctx, func() {
-		release()
-		time.Sleep(grace)
-		fmt.Fprintln(errs, "pws: interrupted")
-		exit(cli.ExitInterrupted)
-	})
+	ctx, cancel := context.WithCancel(context.Background())
+	received, done := make(chan os.Signal, 4), make(chan struct{})
+	signal.Notify(received, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case first := <-received:
+			cancel()
+			if overdue(first, received, time.After(grace), done) {
+				fmt.Fprintln(errs, "pws: interrupted")
+				exit(cli.ExitInterrupted)
+			}
+		case <-done:
+		}
+	}()
 	return ctx, func() {
-		watch()
-		release()
+		signal.Stop(received)
+		close(done)
+		cancel()
+	}
+}
+
+// overdue waits for the end of a command AFTER an interrupt. It returns true when that takes too
+// long, or when the interrupt comes again. Hosts send SIGINT and then SIGTERM, which is no haste.
+func overdue(
+	first os.Signal, more <-chan os.Signal, over <-chan time.Time, done <-chan struct{},
+) bool {
+	for {
+		select {
+		case again := <-more:
+			if again == first {
+				return true
+			}
+		case <-over:
+			return true
+		case <-done:
+			return false
+		}
 	}
 }
 
