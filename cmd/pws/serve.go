@@ -257,7 +257,7 @@ func (c *ServeCommand) serve(
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownMax)
 	defer cancel()
 	cut := onlyCut(cause)
-	cause = errors.Join(cause, server.Shutdown(ctx))
+	cause = errors.Join(cause, c.stopped(server.Shutdown(ctx)))
 	for range cap(ended) {
 		cause = errors.Join(cause, <-ended)
 	}
@@ -270,6 +270,17 @@ func (c *ServeCommand) serve(
 	default:
 	}
 	return cause
+}
+
+// stopped is the error of a shutdown. Clients that do not read their answers are no failure of the
+// server: it waits for them for a while, and then closes their connections.
+func (c *ServeCommand) stopped(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		c.logger().Warn("closed connections whose clients had not read their answers",
+			"after", shutdownMax)
+		return nil
+	}
+	return err
 }
 
 func (c *ServeCommand) logger() *slog.Logger {

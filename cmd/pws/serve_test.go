@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,6 +10,20 @@ import (
 	"pws/internal/disk"
 	"pws/journal"
 )
+
+// TestUnreadAnswersAreNoFailure: a client that does not read does not make a stop a failure.
+func TestUnreadAnswersAreNoFailure(t *testing.T) {
+	c := &ServeCommand{LogLevel: "error"}
+	if err := c.stopped(fmt.Errorf("http: %w", context.DeadlineExceeded)); err != nil {
+		t.Error(err)
+	}
+	if err := c.stopped(disk.ErrNoRoom); err != disk.ErrNoRoom {
+		t.Error(err)
+	}
+	if err := c.stopped(nil); err != nil {
+		t.Error(err)
+	}
+}
 
 // TestAwaitingLocks starts a server again whose data another process still has, and not one that
 // has failed for another reason.
