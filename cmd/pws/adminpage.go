@@ -79,6 +79,10 @@ func (a *admin) page(service *api.Service, engine *actors.Engine) web.Admin {
 		Version: service.Config.Version, Now: engine.Now(), Started: service.Config.Started,
 		Space: engine.Space(), Limits: service.Config.Limits, Stored: service.Config.Stored,
 	}
+	for _, one := range engine.QuotasOfServer() {
+		// An operator may have set another one than the settings.
+		page.Stored.All = one.Limit
+	}
 	for _, one := range engine.Metrics() {
 		if name, shown := adminFigures[one.Name]; shown {
 			page.Figures = append(page.Figures, web.Figure{Name: name, Value: int64(one.Value())})

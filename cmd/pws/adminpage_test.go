@@ -32,6 +32,10 @@ func adminPageAt(t *testing.T, address string) (url string) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+	_, err = engine.OperatorAsk(&identity.SetQuota{Quota: identity.QuotaServer, Bytes: 123_456, Reason: "r"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	var out bytes.Buffer
 	var config http.Config
 	started, err := startAdmin(address, engine, &config, slog.New(slog.NewTextHandler(&out, nil)))
@@ -83,7 +87,7 @@ func TestAdminPage(t *testing.T) {
 		}
 		for _, part := range []string{
 			"Reads and writes are accepted", "1 wait, 0 were handled", "rpt_", "spam", "project",
-			"processor seconds", "bytes free on the disk", `href="/ui/admin/style.css"`,
+			"processor seconds", "bytes free on the disk", `href="/ui/admin/style.css"`, "<dt>All</dt><dd>123456",
 		} {
 			if !strings.Contains(page, part) {
 				t.Errorf("%s: the page has no %q", host, part)

@@ -128,6 +128,9 @@ func countRequests(registry *prometheus.Registry) func(http.Observation) {
 		resource, category := noResource, noCategory
 		if seen.Operation != nil {
 			resource, category = seen.Operation.Tag, string(seen.Operation.Category)
+			if seen.Operation.Page {
+				resource = "page"
+			}
 		}
 		requests.WithLabelValues(resource, strconv.Itoa(seen.Status/100)+"xx").Inc()
 		durations.WithLabelValues(category).Observe(seen.Elapsed.Seconds())

@@ -170,6 +170,9 @@ func TestMetricsCountRefusals(t *testing.T) {
 		})
 	}
 	observe(http.Observation{Status: 404, Code: "ROUTE_NOT_FOUND"})
+	observe(http.Observation{
+		Operation: &api.Operation{Page: true, Category: api.CategoryPage}, Status: 200,
+	})
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -190,6 +193,7 @@ func TestMetricsCountRefusals(t *testing.T) {
 	for key, want := range map[string]float64{
 		"pws_requests_total 4xx " + op.Tag:                    3,
 		"pws_requests_total 4xx none":                         1,
+		"pws_requests_total 2xx page":                         1,
 		"pws_refused_total RATE_LIMITED":                      3,
 		"pws_refused_total ROUTE_NOT_FOUND":                   1,
 		"pws_limited_total agent-write":                       3,
