@@ -32,7 +32,9 @@ func adminPageAt(t *testing.T, address string) (url string) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	_, err = engine.OperatorAsk(&identity.SetQuota{Quota: identity.QuotaServer, Bytes: 123_456, Reason: "r"})
+	_, err = engine.OperatorAsk(&identity.SetQuota{
+		Quota: identity.QuotaServer, Bytes: 123_456, Reason: "more",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
