@@ -404,7 +404,8 @@ func setLimit(limits []api.RateLimit, setting string) error {
 
 func logRecovery(log *slog.Logger, report *actors.Recovery) {
 	if report.Log.TornBytes > 0 {
-		log.Warn("removed a torn tail from the log: part of a write that was never acknowledged",
+		log.Warn("removed a torn tail from the log: after a crash this is a write that was not "+
+			"acknowledged, on a damaged disk it may be one that was",
 			"file", report.Log.TornFile, "offset", report.Log.TornOffset,
 			"bytes", report.Log.TornBytes)
 	}
