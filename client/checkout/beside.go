@@ -1,6 +1,7 @@
 package checkout
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -11,6 +12,14 @@ type Beside struct {
 	Path string
 	// Content is what the file becomes, nil for a deletion.
 	Content *string
+	// here is true for what FileHere has returned: what the directory has since is a change on it.
+	here bool
+}
+
+// BesideOptions are the choices of PublishBeside.
+type BesideOptions struct {
+	// Base is the changeset under the files; empty is the base of the directory.
+	Base string
 }
 
 func (b Beside) hash() string {
@@ -28,18 +37,35 @@ func (t *Tree) Keeps(name string) bool {
 	return strings.HasPrefix(name, t.prefix) && reserved(name) == ""
 }
 
+// FileHere is a file as the directory has it, false if the directory does not keep it or cannot. It
+// is called inside of Locked: a pull may change the file BEFORE that.
+func (t *Tree) FileHere(name string) (one Beside, is bool, err error) {
+	if !t.Keeps(name) {
+		return Beside{}, false, nil
+	}
+	t.names = map[string][]string{}
+	content, found, err := t.read(name)
+	if err != nil || found.hash == "" {
+		return Beside{}, false, err
+	}
+	text := string(content)
+	return Beside{Path: name, Content: &text, here: true}, true, nil
+}
+
 // PublishBeside has publish write files on a changeset of the project, and makes what it returns
-// the base. It is called inside of Locked.
+// the base. It is called inside of Locked, and calls files when an interrupted pull is complete.
 //
 // The base stays if the files were written on another changeset, or if the directory has something
 // else at one of the paths: a push would take that for a change on what was published. Then behind
 // is true, and the next pull brings the directory up to date. What the directory has itself is
 // noted BEFORE publish is called, so that this pull does not take it for a change of others.
 //
-// Errors: that of an earlier push whose outcome is still unknown; those of publish and of the file
-// system.
+// Errors: *BlockedError if an interrupted pull has conflicts, or if a pull has changed files since
+// the working copy was opened that are not published as the directory has them; that of an earlier
+// push whose outcome is still unknown; those of files, of publish and of the file system.
 func (t *Tree) PublishBeside(
-	base string, files []Beside, publish func() (changeset string, err error),
+	o BesideOptions, files func() ([]Beside, error),
+	publish func(base string, files []Beside) (changeset string, err error),
 ) (behind bool, err error) {
 	if t.unfinished != nil {
 		return false, t.unfinished
@@ -47,14 +73,27 @@ func (t *Tree) PublishBeside(
 	if len(t.completed) > 0 {
 		t.notice("Published " + strings.Join(t.completed, ", ") + ", which was begun before.")
 	}
-	own, all, err := t.ownOf(files)
+	if err := t.seen(nothingStored, "checkpoint", "repeat"); err != nil {
+		return false, err
+	}
+	given, err := files()
 	if err != nil {
 		return false, err
+	}
+	own, all, err := t.ownOf(given)
+	if err != nil {
+		return false, err
+	}
+	if o.Base == "" {
+		if err := t.unmoved(given, own); err != nil {
+			return false, err
+		}
 	}
 	if err := t.noteOwn(own); err != nil {
 		return false, err
 	}
-	changeset, err := publish()
+	base := cmp.Or(o.Base, t.base.Changeset)
+	changeset, err := publish(base, given)
 	if err != nil || changeset == "" {
 		// Without a changeset the project has these files already.
 		return false, err
@@ -62,6 +101,13 @@ func (t *Tree) PublishBeside(
 	if !all || base != t.base.Changeset {
 		return true, nil
 	}
+	return false, t.saveBase(t.withBeside(changeset, given))
+}
+
+const nothingStored = "Nothing was stored"
+
+// withBeside is the base after a publication of files.
+func (t *Tree) withBeside(changeset string, files []Beside) base {
 	next := t.base
 	next.Changeset = changeset
 	next.Files, next.Conflicts = maps.Clone(t.base.Files), slices.Clone(t.base.Conflicts)
@@ -74,7 +120,36 @@ func (t *Tree) PublishBeside(
 			next.Files[one.Path] = Entry{Hash: one.hash(), Absent: reserved(one.Path)}
 		}
 	}
-	return false, t.saveBase(next)
+	return next
+}
+
+// unmoved returns a *BlockedError if a pull since the working copy was opened has changed files in
+// whose place others are to be published. Who made those has not seen what it brought: they may be
+// of standard input, or read elsewhere. What the directory has itself is merged with it.
+func (t *Tree) unmoved(files, own []Beside) error {
+	if t.base.Changeset == t.began.Changeset {
+		return nil
+	}
+	var moved []LeftOut
+	for _, one := range files {
+		same := func(other Beside) bool { return other.Path == one.Path }
+		kept := strings.HasPrefix(one.Path, t.prefix)
+		if slices.ContainsFunc(own, same) || kept && t.began.Files[one.Path] == t.base.Files[one.Path] {
+			continue
+		}
+		reason := "was changed by it"
+		if !kept {
+			reason = "may have been changed in the project"
+		}
+		moved = append(moved, LeftOut{one.Path, reason})
+	}
+	if len(moved) == 0 {
+		return nil
+	}
+	return &BlockedError{
+		What:  nothingStored + ", because a pull was completed since the command began",
+		Files: moved, Try: "look at what the pull has brought, then repeat",
+	}
 }
 
 // ownOf returns those of the files that the directory keeps and has as they are published, and
@@ -90,7 +165,7 @@ func (t *Tree) ownOf(files []Beside) (own []Beside, all bool, err error) {
 		if err != nil {
 			return nil, false, err
 		}
-		if here == (file{hash: one.hash()}) {
+		if one.here || here == (file{hash: one.hash()}) {
 			own = append(own, one)
 		} else {
 			all = false

@@ -3,26 +3,34 @@ package checkout
 import (
 	"errors"
 	"maps"
+	"slices"
 	"testing"
 )
+
+// given are files that the directory need not have.
+func (*place) given(changed files) func() ([]Beside, error) {
+	return func() (all []Beside, err error) {
+		for name, content := range changed {
+			all = append(all, Beside{Path: name, Content: &content})
+		}
+		return all, nil
+	}
+}
 
 // beside publishes files of a fake beside a push; the answer may be lost.
 func (p *place) beside(t *testing.T, lose bool, changed files) (behind bool, err error) {
 	t.Helper()
-	var all []Beside
-	for name, content := range changed {
-		all = append(all, Beside{Path: name, Content: &content})
-	}
 	err = p.tree.Locked(t.Context(), func() (err error) {
-		behind, err = p.tree.PublishBeside(p.tree.Base(), all, func() (string, error) {
-			next := maps.Clone(p.server.head())
-			maps.Copy(next, changed)
-			p.server.set(next)
-			if lose {
-				return "", errDropped
-			}
-			return p.server.id(len(p.server.mu.trees) - 1), nil
-		})
+		behind, err = p.tree.PublishBeside(BesideOptions{}, p.given(changed),
+			func(string, []Beside) (string, error) {
+				next := maps.Clone(p.server.head())
+				maps.Copy(next, changed)
+				p.server.set(next)
+				if lose {
+					return "", errDropped
+				}
+				return p.server.id(len(p.server.mu.trees) - 1), nil
+			})
 		return err
 	})
 	return behind, err
@@ -56,5 +64,81 @@ func TestPublishBeside(t *testing.T) {
 	}
 	if done := p.pullOK(t); len(done.Written) != 1 || done.Written[0] != "b" {
 		t.Errorf("pull: %+v", done)
+	}
+}
+
+// TestBesideAfterInterruptedPull: a publication beside a push that completes a pull with conflicts
+// publishes nothing, so that somebody sees them.
+func TestBesideAfterInterruptedPull(t *testing.T) {
+	server, dir, _, _ := interrupted(t, killedAtFile(t))
+	p := &place{server: server, dir: dir}
+	p.as(t, "agt_1")
+	var blocked *BlockedError
+	_, err := p.beside(t, false, files{"a": "mine\n"})
+	if !errors.As(err, &blocked) || len(blocked.Files) != 3 || server.head()["a"] != "theirs\n" {
+		t.Errorf("with conflicts: %v, the server has %q", err, server.head())
+	}
+}
+
+// TestBesideReadsAfterInterruptedPull: what the interrupted pull writes is what is published.
+func TestBesideReadsAfterInterruptedPull(t *testing.T) {
+	p := newPlace(t, newFake(t, files{"a": "1\n", "b": "1\n"}))
+	p.server.set(files{"a": "2\n", "b": "2\n"})
+	p.tree.before = func(effect string) error {
+		if effect == "replace a" {
+			return errKilled
+		}
+		return nil
+	}
+	if _, err := pull(t, p.tree); !errors.Is(err, errKilled) {
+		t.Fatal(err)
+	}
+	p.as(t, "agt_1")
+	must(t, p.tree.Locked(t.Context(), func() error {
+		_, err := p.tree.PublishBeside(BesideOptions{}, func() ([]Beside, error) {
+			one, is, err := p.tree.FileHere("a")
+			if !is {
+				t.Error("the directory does not have a")
+			}
+			return []Beside{one}, err
+		}, func(base string, all []Beside) (string, error) {
+			if base != "chg_1" || len(all) != 1 || *all[0].Content != "2\n" {
+				t.Errorf("published %q on %s", *all[0].Content, base)
+			}
+			// The file is changed meanwhile: a change on what is published.
+			write(t, p.dir, files{"a": "2\n3\n", "b": "2\n"})
+			p.server.set(files{"a": "2\n", "b": "2\n", "c": "c\n"})
+			return "", errDropped
+		})
+		if !errors.Is(err, errDropped) {
+			t.Error(err)
+		}
+		return nil
+	}))
+	const said = "Before the checkpoint, a pull that was interrupted is now complete: " +
+		"2 files written, 0 deleted, 0 merged."
+	if !slices.Contains(p.told, said) {
+		t.Errorf("said %q", p.told)
+	}
+	p.pullOK(t)
+	wantFiles(t, p.dir, files{"a": "2\n3\n", "b": "2\n", "c": "c\n"})
+}
+
+// TestBesideMovedBase: what was made BEFORE a pull is not published on what it has brought.
+func TestBesideMovedBase(t *testing.T) {
+	p := newPlace(t, newFake(t, files{"a": "1\n", "b": "1\n"}))
+	late := p.tree
+	p.server.set(files{"a": "2\n", "b": "1\n"})
+	p.as(t, "agt_1")
+	p.pullOK(t)
+	p.tree = late
+	var blocked *BlockedError
+	_, err := p.beside(t, false, files{"a": "1\nmade\n", "b": "made\n"})
+	if !errors.As(err, &blocked) || len(blocked.Files) != 1 || p.server.head()["a"] != "2\n" {
+		t.Errorf("on another base: %v, the server has %q", err, p.server.head())
+	}
+	// Now somebody has seen it.
+	if _, err := p.beside(t, false, files{"a": "2\nmade\n"}); err != nil {
+		t.Error(err)
 	}
 }

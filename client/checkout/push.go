@@ -109,7 +109,7 @@ func (t *Tree) pushable(o PushOptions) (changes []Change, leftOut []LeftOut, err
 		return nil, leftOut, errors.New("the directory has no base yet: pull first")
 	}
 	const nothing = "Nothing was pushed"
-	if err := t.seen(nothing); err != nil {
+	if err := t.seen(nothing, "push", "push"); err != nil {
 		return nil, leftOut, err
 	}
 	if !o.AllowMarkers {
@@ -134,18 +134,18 @@ func (t *Tree) pushable(o PushOptions) (changes []Change, leftOut []LeftOut, err
 
 // seen returns a *BlockedError if an interrupted pull that is now complete has conflicts, because
 // nobody has seen those. Its other changes are noticed.
-func (t *Tree) seen(what string) error {
+func (t *Tree) seen(what, command, next string) error {
 	if t.earlier == nil {
 		return nil
 	}
 	const complete = "a pull that was interrupted is now complete"
 	if len(t.earlier.Conflicts) == 0 {
-		t.notice(fmt.Sprintf("Before the push, %s: %d files written, %d deleted, %d merged.", complete,
-			len(t.earlier.Written), len(t.earlier.Deleted), len(t.earlier.Merged)))
+		t.notice(fmt.Sprintf("Before the %s, %s: %d files written, %d deleted, %d merged.", command,
+			complete, len(t.earlier.Written), len(t.earlier.Deleted), len(t.earlier.Merged)))
 		return nil
 	}
 	blocked := &BlockedError{
-		What: what + ", because " + complete + " and has conflicts", Try: "edit them, then push",
+		What: what + ", because " + complete + " and has conflicts", Try: "edit them, then " + next,
 	}
 	for _, one := range t.earlier.Conflicts {
 		blocked.Files = append(blocked.Files, LeftOut{one.Path, one.Reason()})

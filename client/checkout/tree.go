@@ -82,6 +82,9 @@ type Tree struct {
 	notice   func(text string)
 	progress func(done, total int64)
 	base     base
+	// began is the base when the working copy was opened, or the last run of Locked ended. Who made
+	// what is published has seen no other one.
+	began base
 	// names are the entries of folders that were listed.
 	names map[string][]string
 	// earlier is what a pull has done that was interrupted and is now complete, nil if there is none.
@@ -157,7 +160,9 @@ func (t *Tree) open() error {
 	}
 	_, err := t.root.Lstat(strings.ToUpper(localFolder))
 	t.folding = err == nil
-	return t.readBase()
+	err = t.readBase()
+	t.began = t.base
+	return err
 }
 
 // mustBe returns an error for a path that is there and not of a kind, such as a symbolic link.
@@ -225,6 +230,7 @@ func (t *Tree) Locked(ctx context.Context, run func() error) error {
 	if err == nil {
 		err = run()
 	}
+	t.began = t.base
 	return errors.Join(err, lock.Unlock())
 }
 

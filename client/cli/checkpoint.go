@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"pws/client"
-	"pws/client/checkout"
 )
 
 // CheckpointCommand stores files, state, tasks and a handoff in one step.
@@ -37,7 +36,7 @@ func (c *CheckpointCommand) Run(ctx context.Context, env *Env) error {
 	if err != nil {
 		return err
 	}
-	body, err := c.body(ctx, env, caller, files)
+	body, err := c.body(ctx, env, caller)
 	if err != nil {
 		return err
 	}
@@ -55,9 +54,9 @@ func (c *CheckpointCommand) Run(ctx context.Context, env *Env) error {
 	})
 }
 
-// body is the body of the operation, without the base of its files.
+// body is the body of the operation, without files.
 func (c *CheckpointCommand) body(
-	ctx context.Context, env *Env, caller *account, files []checkout.Beside,
+	ctx context.Context, env *Env, caller *account,
 ) (any, error) {
 	if c.Input != "" {
 		return env.jsonOf(c.Input)
@@ -66,9 +65,6 @@ func (c *CheckpointCommand) body(
 		return nil, usagef("say what was done: -m TEXT")
 	}
 	body := members("summary", c.Message, "state_patch", c.mergePatch())
-	if len(files) > 0 {
-		body["files"] = bodyFiles(files)
-	}
 	var tasks []any
 	for _, id := range c.Done {
 		done, err := env.proof(ctx, caller, id)
