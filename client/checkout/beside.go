@@ -2,9 +2,12 @@ package checkout
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
+
+	"pws/client"
 )
 
 // Beside is a file that another operation than a push publishes, such as a checkpoint.
@@ -89,13 +92,18 @@ func (t *Tree) PublishBeside(
 			return false, err
 		}
 	}
-	if err := t.noteOwn(own); err != nil {
+	takeBack, err := t.noteOwn(own)
+	if err != nil {
 		return false, err
 	}
 	base := cmp.Or(o.Base, t.base.Changeset)
 	changeset, err := publish(base, given)
-	if err != nil || changeset == "" {
-		// Without a changeset the project has these files already.
+	if client.Undone(err) || err == nil && changeset == "" {
+		// Without a changeset the project has these files already. Nothing was published of the
+		// directory: what others publish is theirs, even if it is the same.
+		return false, errors.Join(err, takeBack())
+	}
+	if err != nil {
 		return false, err
 	}
 	if !all || base != t.base.Changeset {
@@ -174,19 +182,32 @@ func (t *Tree) ownOf(files []Beside) (own []Beside, all bool, err error) {
 	return own, all, nil
 }
 
-// noteOwn notes what may be published of the directory beside a push.
-func (t *Tree) noteOwn(own []Beside) error {
+// noteOwn notes what may be published of the directory beside a push, and returns what makes this
+// undone.
+func (t *Tree) noteOwn(own []Beside) (takeBack func() error, err error) {
+	takeBack = func() error { return nil }
 	if len(own) == 0 {
-		return nil
+		return takeBack, nil
+	}
+	var before lost
+	noted, err := t.readJSON(lostFile, &before)
+	if err != nil {
+		return takeBack, err
 	}
 	all, err := t.lostFiles()
 	if err != nil {
-		return err
+		return takeBack, err
 	}
 	for _, one := range own {
 		if hash := one.hash(); !slices.Contains(all[one.Path], hash) {
 			all[one.Path] = append(all[one.Path], hash)
 		}
 	}
-	return t.writeJSON(lostFile, lost{Base: t.base.Changeset, Files: all})
+	takeBack = func() error {
+		if !noted {
+			return t.remove(lostFile)
+		}
+		return t.writeJSON(lostFile, before)
+	}
+	return takeBack, t.writeJSON(lostFile, lost{Base: t.base.Changeset, Files: all})
 }

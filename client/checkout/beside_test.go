@@ -2,7 +2,9 @@ package checkout
 
 import (
 	"errors"
+	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"testing"
 )
@@ -141,4 +143,50 @@ func TestBesideMovedBase(t *testing.T) {
 	if _, err := p.beside(t, false, files{"a": "2\nmade\n"}); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestRefusedBeside: what was certainly not published is a change of others, if they publish it.
+func TestRefusedBeside(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		left bool
+	}{
+		{refusal(http.StatusConflict, "PROJECT_MOVED"), false}, {nil, false}, {errDropped, true},
+	} {
+		p := newPlace(t, newFake(t, files{"a": "1\n", "b": "1\n"}))
+		p.server.set(files{"a": "2\n", "b": "1\n"})
+		write(t, p.dir, files{"a": "2\n", "b": "1\n"})
+		err := p.tree.Locked(t.Context(), func() error {
+			_, err := p.tree.PublishBeside(BesideOptions{}, p.given(files{"a": "2\n"}),
+				func(string, []Beside) (string, error) { return "", c.err })
+			return err
+		})
+		if !errors.Is(err, c.err) || p.has(lostFile) != c.left {
+			t.Errorf("%v: %v, noted %t", c.err, err, p.has(lostFile))
+		}
+		if c.left {
+			continue
+		}
+		write(t, p.dir, files{"a": "1\n", "b": "1\n"})
+		p.pullOK(t)
+		wantFiles(t, p.dir, files{"a": "2\n", "b": "1\n"})
+	}
+
+	// What an earlier one has noted stays.
+	p := newPlace(t, newFake(t, files{"a": "1\n"}))
+	for nth, with := range []error{errDropped, refusal(http.StatusConflict, "PROJECT_MOVED")} {
+		content := fmt.Sprintf("mine %d\n", nth)
+		write(t, p.dir, files{"a": content})
+		err := p.tree.Locked(t.Context(), func() error {
+			_, err := p.tree.PublishBeside(BesideOptions{}, p.given(files{"a": content}),
+				func(string, []Beside) (string, error) { return "", with })
+			return err
+		})
+		if !errors.Is(err, with) {
+			t.Error(err)
+		}
+	}
+	p.server.set(files{"a": "mine 0\n"})
+	p.pullOK(t)
+	wantFiles(t, p.dir, files{"a": "mine 1\n"})
 }
