@@ -23,6 +23,8 @@ type Beside struct {
 type BesideOptions struct {
 	// Base is the changeset under the files; empty is the base of the directory.
 	Base string
+	// AllowMarkers publishes files that have conflict markers.
+	AllowMarkers bool
 }
 
 func (b Beside) hash() string {
@@ -63,9 +65,10 @@ func (t *Tree) FileHere(name string) (one Beside, is bool, err error) {
 // is true, and the next pull brings the directory up to date. What the directory has itself is
 // noted BEFORE publish is called, so that this pull does not take it for a change of others.
 //
-// Errors: *BlockedError if an interrupted pull has conflicts, or if a pull has changed files since
-// the working copy was opened that are not published as the directory has them; that of an earlier
-// push whose outcome is still unknown; those of files, of publish and of the file system.
+// Errors: *BlockedError if an interrupted pull has conflicts, for files that have conflict markers,
+// or if a pull has changed files since the working copy was opened that are not published as the
+// directory has them; that of an earlier push whose outcome is still unknown; those of files, of
+// publish and of the file system.
 func (t *Tree) PublishBeside(
 	o BesideOptions, files func() ([]Beside, error),
 	publish func(base string, files []Beside) (changeset string, err error),
@@ -87,10 +90,8 @@ func (t *Tree) PublishBeside(
 	if err != nil {
 		return false, err
 	}
-	if o.Base == "" {
-		if err := t.unmoved(given, own); err != nil {
-			return false, err
-		}
+	if err := t.mayPublish(o, given, own); err != nil {
+		return false, err
 	}
 	takeBack, err := t.noteOwn(own)
 	if err != nil {
@@ -129,6 +130,32 @@ func (t *Tree) withBeside(changeset string, files []Beside) base {
 		}
 	}
 	return next
+}
+
+// mayPublish returns a *BlockedError for files that are not published.
+func (t *Tree) mayPublish(o BesideOptions, files, own []Beside) error {
+	if o.Base == "" {
+		if err := t.unmoved(files, own); err != nil {
+			return err
+		}
+	}
+	if o.AllowMarkers {
+		return nil
+	}
+	var left []LeftOut
+	for _, one := range files {
+		if one.Content != nil && slices.Contains(t.base.Conflicts, one.Path) &&
+			marked([]byte(*one.Content)) {
+			left = append(left, LeftOut{one.Path, hasMarkers})
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	return &BlockedError{
+		What: nothingStored, Files: left,
+		Try: "resolve them, then repeat; --allow-markers stores them",
+	}
 }
 
 // unmoved returns a *BlockedError if a pull since the working copy was opened has changed files in

@@ -190,3 +190,29 @@ func TestRefusedBeside(t *testing.T) {
 	p.pullOK(t)
 	wantFiles(t, p.dir, files{"a": "mine 1\n"})
 }
+
+// TestBesideWithMarkers: a conflict that nobody has resolved is published only if that is wanted.
+func TestBesideWithMarkers(t *testing.T) {
+	p := newPlace(t, newFake(t, files{"a": "1\n", "b": "1\n"}))
+	p.server.set(files{"a": "theirs\n", "b": "1\n"})
+	write(t, p.dir, files{"a": "mine\n", "b": "1\n"})
+	if done, err := pull(t, p.tree); err != nil || len(done.Conflicts) != 1 {
+		t.Fatalf("pull: %+v, %v", done, err)
+	}
+	marked := filesIn(t, p.dir)["a"]
+	publish := func(o BesideOptions, changed files) error {
+		return p.tree.Locked(t.Context(), func() error {
+			_, err := p.tree.PublishBeside(o, p.given(changed),
+				func(string, []Beside) (string, error) { return "", nil })
+			return err
+		})
+	}
+	var blocked *BlockedError
+	err := publish(BesideOptions{}, files{"a": marked, "b": "2\n"})
+	if !errors.As(err, &blocked) || !slices.Equal(blocked.Files, []LeftOut{{"a", hasMarkers}}) {
+		t.Errorf("with markers: %v", err)
+	}
+	must(t, publish(BesideOptions{}, files{"b": "2\n"}))
+	must(t, publish(BesideOptions{}, files{"a": "resolved\n"}))
+	must(t, publish(BesideOptions{AllowMarkers: true}, files{"a": marked}))
+}

@@ -115,6 +115,8 @@ func keysOf[T any](of map[string]T) []string {
 	return all
 }
 
+const hasMarkers = "has conflict markers"
+
 // resolved returns a *BlockedError if files still have the conflict markers of a pull.
 func (t *Tree) resolved(what, try string) error {
 	var left []LeftOut
@@ -124,7 +126,7 @@ func (t *Tree) resolved(what, try string) error {
 			return fmt.Errorf("%s: %s %s", what, name, unreadable(err))
 		}
 		if found.hash != "" && marked(content) {
-			left = append(left, LeftOut{name, "has conflict markers"})
+			left = append(left, LeftOut{name, hasMarkers})
 		}
 	}
 	if len(left) == 0 {

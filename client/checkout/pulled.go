@@ -29,7 +29,7 @@ func (c Conflict) Reason() string {
 	case ConflictDeletedThere:
 		return "was changed here and deleted on the server: it stays here"
 	}
-	return "has conflict markers"
+	return hasMarkers
 }
 
 // Pulled is what a pull has done. The lists are sorted.

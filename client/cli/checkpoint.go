@@ -22,6 +22,8 @@ type CheckpointCommand struct {
 	Blocker []string `sep:"none" help:"What blocks the work." placeholder:"TEXT"`
 	Handoff bool     `help:"Leave a handoff with this message, even without --failed and --blocker."`
 	Input   string   `help:"Take the body of the operation from here, - for stdin." placeholder:"FILE"`
+
+	AllowMarkers bool `help:"Store files with conflict markers too."`
 	stateFlags
 }
 

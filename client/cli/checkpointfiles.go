@@ -154,7 +154,8 @@ func (c *CheckpointCommand) store(
 	}
 	behind := false
 	err = tree.Locked(ctx, func() (err error) {
-		behind, err = tree.PublishBeside(checkout.BesideOptions{Base: c.Base},
+		behind, err = tree.PublishBeside(
+			checkout.BesideOptions{Base: c.Base, AllowMarkers: c.AllowMarkers},
 			func() ([]checkout.Beside, error) { return env.contents(tree, files) },
 			func(base string, all []checkout.Beside) (string, error) {
 				if data, err = c.post(ctx, caller, path, withFiles(body, base, all)); err != nil {
