@@ -1,6 +1,7 @@
 package checkout
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -22,7 +23,7 @@ func (*place) given(changed files) func() ([]Beside, error) {
 // beside publishes files of a fake beside a push; the answer may be lost.
 func (p *place) beside(t *testing.T, lose bool, changed files) (behind bool, err error) {
 	t.Helper()
-	err = p.tree.Locked(t.Context(), func() (err error) {
+	err = p.tree.LockedBeside(t.Context(), func() (err error) {
 		behind, err = p.tree.PublishBeside(BesideOptions{}, p.given(changed),
 			func(string, []Beside) (string, error) {
 				next := maps.Clone(p.server.head())
@@ -215,4 +216,35 @@ func TestBesideWithMarkers(t *testing.T) {
 	must(t, publish(BesideOptions{}, files{"b": "2\n"}))
 	must(t, publish(BesideOptions{}, files{"a": "resolved\n"}))
 	must(t, publish(BesideOptions{AllowMarkers: true}, files{"a": marked}))
+}
+
+// TestBesideTakesTurns: a publication beside a push waits for another process, until it is ended.
+func TestBesideTakesTurns(t *testing.T) {
+	server := newFake(t, files{"a": "a\n"})
+	dir := t.TempDir()
+	first, second := server.copyOf(t, dir), server.copyOf(t, dir)
+	done := make(chan error, 1)
+	var order []int
+	must(t, first.Locked(t.Context(), func() error {
+		ended, end := context.WithCancel(t.Context())
+		end()
+		err := second.LockedBeside(ended, func() error { return nil })
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("with an ended context: %v", err)
+		}
+		begun := make(chan struct{})
+		go func() {
+			close(begun)
+			done <- second.LockedBeside(t.Context(), func() error {
+				order = append(order, 2)
+				return nil
+			})
+		}()
+		<-begun
+		order = append(order, 1)
+		return nil
+	}))
+	if err := <-done; err != nil || !slices.Equal(order, []int{1, 2}) {
+		t.Errorf("order %v, %v", order, err)
+	}
 }

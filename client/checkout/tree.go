@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/gofrs/flock"
@@ -209,18 +210,26 @@ func (t *Tree) Close() error { return t.root.Close() }
 // what another one has left, without a push that the server does not complete now. Errors: those of
 // run; an error if another process has the lock.
 func (t *Tree) Locked(ctx context.Context, run func() error) error {
+	return t.locked(ctx, 0, run)
+}
+
+// besideWait is how long LockedBeside waits for other processes.
+const besideWait = 10 * time.Second
+
+// LockedBeside is Locked for PublishBeside: several of them take turns.
+func (t *Tree) LockedBeside(ctx context.Context, run func() error) error {
+	return t.locked(ctx, besideWait, run)
+}
+
+func (t *Tree) locked(ctx context.Context, wait time.Duration, run func() error) error {
 	if err := t.mustBeFile(lockFile); err != nil {
 		return err
 	}
 	lock := flock.New(filepath.Join(t.dir, lockFile))
-	got, err := lock.TryLock()
-	if err == nil && !got {
-		err = errors.New("another pws changes this directory")
-	}
-	if err != nil {
+	if err := take(ctx, lock, wait); err != nil {
 		return err
 	}
-	err = t.readBase()
+	err := t.readBase()
 	if err == nil {
 		t.earlier, err = t.complete()
 	}
@@ -232,6 +241,24 @@ func (t *Tree) Locked(ctx context.Context, run func() error) error {
 	}
 	t.began = t.base
 	return errors.Join(err, lock.Unlock())
+}
+
+// take takes the lock of the directory, if that is possible within a time.
+func take(ctx context.Context, lock *flock.Flock, wait time.Duration) error {
+	const pause = 50 * time.Millisecond
+	got, err := lock.TryLock()
+	if err == nil && !got && wait > 0 {
+		waiting, end := context.WithTimeout(ctx, wait)
+		defer end()
+		got, err = lock.TryLockContext(waiting, pause)
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			err = nil
+		}
+	}
+	if err == nil && !got {
+		err = errors.New("another pws changes this directory")
+	}
+	return err
 }
 
 // readJSON decodes a file of the folder .pws/local.

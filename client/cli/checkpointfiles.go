@@ -153,7 +153,7 @@ func (c *CheckpointCommand) store(
 		return nil, err
 	}
 	behind := false
-	err = tree.Locked(ctx, func() (err error) {
+	err = tree.LockedBeside(ctx, func() (err error) {
 		behind, err = tree.PublishBeside(
 			checkout.BesideOptions{Base: c.Base, AllowMarkers: c.AllowMarkers},
 			func() ([]checkout.Beside, error) { return env.contents(tree, files) },
