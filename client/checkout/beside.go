@@ -2,10 +2,15 @@ package checkout
 
 import (
 	"cmp"
+	"context"
 	"errors"
+	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"pws/client"
 )
@@ -42,8 +47,51 @@ func (t *Tree) Keeps(name string) bool {
 	return strings.HasPrefix(name, t.prefix) && reserved(name) == ""
 }
 
+// besideWait is how long LockedBeside waits for other processes.
+const besideWait = 10 * time.Second
+
+// LockedBeside is Locked for PublishBeside: several of them take turns. What this process cannot
+// write it does not lock either, nor complete what another one has left: the base is older than
+// what is read of the directory then, so that nothing of others is overwritten.
+func (t *Tree) LockedBeside(ctx context.Context, run func() error) error {
+	err := t.writable()
+	if t.unlocked = cannotWrite(err); t.unlocked {
+		return run()
+	}
+	if err != nil {
+		return err
+	}
+	return t.locked(ctx, besideWait, run)
+}
+
+// writable returns an error if the folder .pws/local cannot be written, or its lock not be taken.
+func (t *Tree) writable() error {
+	if t.unwritable != nil {
+		return t.unwritable
+	}
+	if err := t.mustBeFile(lockFile); err != nil {
+		return err
+	}
+	probe := localFolder + "/probe-" + client.NewIdempotencyKey()
+	for _, name := range []string{lockFile, probe} {
+		file, err := t.root.OpenFile(name, os.O_CREATE|os.O_RDONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		if err := file.Close(); err != nil {
+			return err
+		}
+	}
+	return t.root.Remove(probe)
+}
+
+// cannotWrite reports that the user has no right to write, or that nobody can on this disk.
+func cannotWrite(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
+}
+
 // FileHere is a file as the directory has it, false if the directory does not keep it or cannot. It
-// is called inside of Locked: a pull may change the file BEFORE that.
+// is called inside of LockedBeside: a pull may change the file BEFORE that.
 func (t *Tree) FileHere(name string) (one Beside, is bool, err error) {
 	if !t.Keeps(name) {
 		return Beside{}, false, nil
@@ -58,12 +106,14 @@ func (t *Tree) FileHere(name string) (one Beside, is bool, err error) {
 }
 
 // PublishBeside has publish write files on a changeset of the project, and makes what it returns
-// the base. It is called inside of Locked, and calls files when an interrupted pull is complete.
+// the base. It is called inside of LockedBeside, and calls files when an interrupted pull is
+// complete.
 //
 // The base stays if the files were written on another changeset, or if the directory has something
-// else at one of the paths: a push would take that for a change on what was published. Then behind
-// is true, and the next pull brings the directory up to date. What the directory has itself is
-// noted BEFORE publish is called, so that this pull does not take it for a change of others.
+// else at one of the paths: a push would take that for a change on what was published. It stays,
+// too, if the directory cannot be written. Then behind is true, and the next pull brings the
+// directory up to date. What the directory has itself is noted BEFORE publish is called, so that
+// this pull does not take it for a change of others.
 //
 // Errors: *BlockedError if an interrupted pull has conflicts, for files that have conflict markers,
 // or if a pull has changed files since the working copy was opened that are not published as the
@@ -107,7 +157,7 @@ func (t *Tree) PublishBeside(
 	if err != nil {
 		return false, err
 	}
-	if !all || base != t.base.Changeset {
+	if t.unlocked || !all || base != t.base.Changeset {
 		return true, nil
 	}
 	return false, t.saveBase(t.withBeside(changeset, given))
@@ -213,7 +263,7 @@ func (t *Tree) ownOf(files []Beside) (own []Beside, all bool, err error) {
 // undone.
 func (t *Tree) noteOwn(own []Beside) (takeBack func() error, err error) {
 	takeBack = func() error { return nil }
-	if len(own) == 0 {
+	if len(own) == 0 || t.unlocked {
 		return takeBack, nil
 	}
 	var before lost

@@ -86,6 +86,10 @@ type Tree struct {
 	// began is the base when the working copy was opened, or the last run of Locked ended. Who made
 	// what is published has seen no other one.
 	began base
+	// unwritable is why the folder .pws/local cannot be made, nil if it is there.
+	unwritable error
+	// unlocked is true if what LockedBeside runs has no lock, because nothing can be written.
+	unlocked bool
 	// names are the entries of folders that were listed.
 	names map[string][]string
 	// earlier is what a pull has done that was interrupted and is now complete, nil if there is none.
@@ -156,10 +160,12 @@ func (t *Tree) open() error {
 			return err
 		}
 	}
-	if err := t.root.MkdirAll(localFolder, 0o777); err != nil {
+	err := t.root.MkdirAll(localFolder, 0o777)
+	if err != nil && !cannotWrite(err) {
 		return err
 	}
-	_, err := t.root.Lstat(strings.ToUpper(localFolder))
+	t.unwritable = err
+	_, err = t.root.Lstat(strings.ToUpper(localFolder))
 	t.folding = err == nil
 	err = t.readBase()
 	t.began = t.base
@@ -213,15 +219,10 @@ func (t *Tree) Locked(ctx context.Context, run func() error) error {
 	return t.locked(ctx, 0, run)
 }
 
-// besideWait is how long LockedBeside waits for other processes.
-const besideWait = 10 * time.Second
-
-// LockedBeside is Locked for PublishBeside: several of them take turns.
-func (t *Tree) LockedBeside(ctx context.Context, run func() error) error {
-	return t.locked(ctx, besideWait, run)
-}
-
 func (t *Tree) locked(ctx context.Context, wait time.Duration, run func() error) error {
+	if t.unwritable != nil {
+		return t.unwritable
+	}
 	if err := t.mustBeFile(lockFile); err != nil {
 		return err
 	}

@@ -139,6 +139,37 @@ func TestUnreadableInGit(t *testing.T) {
 	}
 }
 
+// TestBesideUnwritable: what is in a directory that the user cannot write can be published.
+func TestBesideUnwritable(t *testing.T) {
+	for _, removed := range []string{"none", lockFile} {
+		p := newPlace(t, newFake(t, files{"a": "1\n"}))
+		write(t, p.dir, files{"a": "2\n"})
+		must(t, os.RemoveAll(filepath.Join(p.dir, removed)))
+		changeMode(t, p.dir, map[string]fs.FileMode{localFolder: 0o555})
+		asUser(t, p.dir, func() {
+			p.as(t, "agt_1")
+			behind, err := p.beside(t, false, files{"a": "2\n"})
+			if err != nil || !behind || p.server.head()["a"] != "2\n" {
+				t.Errorf("without %s: %v, behind %t", removed, err, behind)
+			}
+		})
+		must(t, os.Chmod(filepath.Join(p.dir, localFolder), 0o700))
+		if done := p.pullOK(t); len(done.Written)+len(done.Merged) > 0 {
+			t.Errorf("without %s: pull: %+v", removed, done)
+		}
+	}
+
+	// Without a folder for it there is no base yet.
+	dir := t.TempDir()
+	must(t, os.Chmod(dir, 0o555))
+	asUser(t, dir, func() {
+		tree := newFake(t, files{}).copyOf(t, dir)
+		if _, err := pull(t, tree); !errors.Is(err, fs.ErrPermission) || tree.Base() != "" {
+			t.Errorf("pull: %v", err)
+		}
+	})
+}
+
 // TestNamesOfAnyBytes: a folder whose name is no UTF-8 is no reason to do nothing.
 func TestNamesOfAnyBytes(t *testing.T) {
 	server := newFake(t, files{"a": "a\n"})
