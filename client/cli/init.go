@@ -92,12 +92,7 @@ func (c *InitCommand) again(ctx context.Context, env *Env, bound Binding) error 
 	}
 	files := cmp.Or(bound.Files, filesNone)
 	if c.Files != "" && c.Files != files {
-		_, err := readPws(env.Dir, localFolder, baseFile)
-		switch {
-		case err == nil:
-			return usagef("this directory is a working copy with files = %q: pws checkout makes another",
-				files)
-		case !errors.Is(err, fs.ErrNotExist):
+		if err := mayKeepOther(env.Dir, files); err != nil {
 			return err
 		}
 		files, bound.Files = c.Files, c.Files
@@ -113,6 +108,31 @@ func (c *InitCommand) again(ctx context.Context, env *Env, bound Binding) error 
 	}
 	return c.show(ctx, env, get(projectPath(bound.Project), nil), nil)
 }
+
+// mayKeepOther returns an error if a directory is a working copy with a folder of files. A first
+// pull that was interrupted has begun one: with another folder its completion would take the files
+// outside of that for the copy's, and the next pull delete them.
+func mayKeepOther(dir, files string) error {
+	for _, one := range []struct{ file, problem string }{
+		{baseFile, "is a working copy with files = %q: pws checkout makes another"},
+		{"journal.json", unfinishedCopy}, {"push.json", unfinishedCopy},
+	} {
+		path, err := pwsPath(dir, localFolder, one.file)
+		if err == nil {
+			_, err = os.Lstat(path)
+		}
+		switch {
+		case err == nil:
+			return usagef("this directory "+one.problem, files)
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+	}
+	return nil
+}
+
+const unfinishedCopy = "has a pull or push with files = %q that was interrupted: " +
+	"pws pull completes it"
 
 // create creates the project under a key that is saved BEFORE the request.
 func (c *InitCommand) create(
