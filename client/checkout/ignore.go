@@ -83,7 +83,7 @@ func (f *ignoreFile) add(line string) error {
 
 // compile makes the glob. It returns false for a pattern that matches nothing.
 func (p *ignorePattern) compile(line string) (is bool, err error) {
-	line = characters(line)
+	line = fewStars(characters(line))
 	p.end = line[strings.LastIndexAny(line, specials+"]/")+1:]
 	if strings.HasSuffix(line, "/**") {
 		// For git this is all in the folder, and not the folder.
@@ -101,6 +101,17 @@ func (p *ignorePattern) compile(line string) (is bool, err error) {
 	compiled, problem := glob.Compile(line)
 	p.glob = compiled
 	return problem == "", nil
+}
+
+// fewStars makes segments of more than two stars such of two, which they are for git.
+func fewStars(line string) string {
+	segments := strings.Split(line, "/")
+	for at, segment := range segments {
+		if len(segment) > len("**") && strings.Trim(segment, "*") == "" {
+			segments[at] = "**"
+		}
+	}
+	return strings.Join(segments, "/")
 }
 
 // characters has a character for each byte of a text, the one with its number. Package glob matches

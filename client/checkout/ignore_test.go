@@ -23,7 +23,7 @@ func TestIgnoredFilesAsGit(t *testing.T) {
 	pieces := append([]string{
 		"*", "**", "?", "*.o", "[ab]", "[!a]", "/", "/", "/", "/", "!", "#", `\#`, " ", `\ `, `\a`, "[",
 		"[[:alpha:]]", "[]a]", "[!]b]", "[[:upper:][:digit:]x]", "[[:punct:]]", "[[:none:]a]", "[[a]",
-		"\xc3", "[\x80-\xff]",
+		"\xc3", "[\x80-\xff]", "***", "***/", "/***", "/****/", "***/x.o", "a***",
 	}, words...)
 	pick := func(from []string) string { return from[random.IntN(len(from))] }
 	for round := range rounds {

@@ -94,3 +94,13 @@ func BenchmarkManyIgnorePatterns(b *testing.B) {
 		})
 	}
 }
+
+// TestIgnoreManyStars: for git more than two stars of a segment are two.
+func TestIgnoreManyStars(t *testing.T) {
+	for _, text := range []string{"***/x\n", "d/***/x\n", "d/****/x\n", "d/***\n", "/d/*****/x"} {
+		found, err := foundWith(t, text, "d/x", "d/e/x", "d/e/f/x", "y")
+		if err != nil || !slices.Equal(found, []string{"y"}) {
+			t.Errorf("with %q found %q, %v", text, found, err)
+		}
+	}
+}
