@@ -220,9 +220,12 @@ func (t *Tree) scan(
 	return all, leftOut, nil
 }
 
+// PathProblem says in a sentence why a project cannot have a path, empty if it can.
+func PathProblem(name string) string { return rules.Problem(name) }
+
 // pathProblem says why a project cannot have a path, empty if it can.
 func pathProblem(name string) string {
-	problem := rules.Problem(name)
+	problem := PathProblem(name)
 	if problem == "" {
 		return ""
 	}

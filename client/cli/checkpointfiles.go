@@ -61,6 +61,11 @@ func (c *CheckpointCommand) files(
 		}
 		files = append(files, namedFile{path: path, deleted: true})
 	}
+	for _, one := range files {
+		if problem := checkout.PathProblem(one.path); problem != "" {
+			return nil, usagef("%q is no path in the project: %s", one.path, problem)
+		}
+	}
 	return files, nil
 }
 
