@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+
+	"pws/internal/disk"
 )
 
 // A run compacts when more than two fifths of the bytes are dead: together with the previous
@@ -144,7 +146,7 @@ func boolFirst(a, b bool) int {
 
 // drain copies the live sections of a file into the run until the budget is used up, and reports
 // whether all of them are out. Sections move as stored: they are checked and get a new checksum,
-// and are not decompressed.
+// and are not decompressed. Damage ends it, but where the file must go.
 func (w *Writer) drain(v victim, changes *table, budget int64, unlimited bool) (
 	index *table, emptied bool, err error) {
 	t, err := v.readIndex(&v.footer.crc)
@@ -166,13 +168,17 @@ func (w *Writer) drain(v victim, changes *table, budget int64, unlimited bool) (
 			return nil, false, nil
 		}
 		b, err := v.readWhole(t.key(i), e)
-		if err != nil {
+		damaged := v.must && errors.Is(err, disk.ErrCorrupt) && len(b) >= sectionHeadBytes
+		if err != nil && !damaged {
 			return nil, false, &unreadable{err}
 		}
 		if err := w.start(); err != nil {
 			return nil, false, err
 		}
 		checksumSection(b, w.seed)
+		if damaged {
+			w.carryDamage(b)
+		}
 		w.buf = append(w.buf, b...)
 		if err := w.added(t.key(i), e.position, len(b)); err != nil {
 			return nil, false, err
@@ -180,6 +186,17 @@ func (w *Writer) drain(v victim, changes *table, budget int64, unlimited bool) (
 		w.stats.MovedBytes += int64(len(b))
 	}
 	return t, true, nil
+}
+
+// carryDamage takes a damaged section over, next in the run, as one that is still damaged: what has
+// to leave the disk leaves it, and whoever reads the section finds the damage. It has its checksum
+// already, which does not match AFTER this.
+func (w *Writer) carryDamage(section []byte) {
+	section[0] ^= 0xff
+	if w.carried == nil {
+		w.carried = map[uint64]bool{}
+	}
+	w.carried[w.offset] = true
 }
 
 func (w *Writer) isLive(t *table, i int, changes *table) bool {

@@ -10,7 +10,7 @@ var errNoRoom = errors.New("snapshot: no space to write files again")
 
 // Expel has the run write again every file that holds an earlier version of a section whose key
 // matches, or one that was deleted. The files themselves leave the disk with the next run after
-// this one, as those of any generation do.
+// this one, as those of any generation do. Damaged sections of these files stay damaged.
 func (w *Writer) Expel(match func(key string) bool) { w.expel = match }
 
 // expelled adds the files to write again to the victims of a compaction.

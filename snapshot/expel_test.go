@@ -1,8 +1,10 @@
 package snapshot
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -67,6 +69,49 @@ func TestExpel(t *testing.T) {
 	check(s)
 	s.Close()
 	check(mustOpen(t, Options{Dir: dir}))
+}
+
+// TestExpelCarriesDamage has a deleted section leave a file in which another one is damaged. That
+// one stays damaged, the others stay readable.
+func TestExpelCarriesDamage(t *testing.T) {
+	dir := t.TempDir()
+	s := mustOpen(t, Options{Dir: dir})
+	mustRun(t, s, 1, map[string]string{"x": "xylophone", "y": "damaged", "z": "sound"})
+	name := s.state.Load().files[0].name
+	content, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content[bytes.Index(content, []byte("damaged"))] ^= 1
+	if err := os.WriteFile(name, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w, err := s.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Expel(func(key string) bool { return key == "x" })
+	if err := w.Delete("x"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Commit(2); err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, s, 3, nil)
+	if name, err := disktest.Holding(dir, "xylophone"); err != nil || name != "" {
+		t.Errorf("it is still in %s, %v", name, err)
+	}
+	s.Close()
+	if r, err := Verify(dir); !errors.Is(err, ErrCorrupt) || len(r.Damage) != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	s = mustOpen(t, Options{Dir: dir})
+	if _, _, _, err := s.Read("y"); !errors.Is(err, ErrCorrupt) {
+		t.Error(err)
+	}
+	if data, _, _, err := s.Read("z"); err != nil || string(data) != "sound" {
+		t.Errorf("%q, %v", data, err)
+	}
 }
 
 // TestExpelNeedsRoom returns an error where there is no space to write files again, and changes

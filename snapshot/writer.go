@@ -35,6 +35,8 @@ type Writer struct {
 	stats   RunStats
 	// expel, if set, says which sections must leave the files of the store; see Expel.
 	expel func(key string) bool
+	// carried has the places of the damaged sections that were taken over.
+	carried map[uint64]bool
 }
 
 // Begin opens a run. There is one at a time: ErrBusy otherwise.
@@ -354,7 +356,7 @@ func (w *Writer) readBack(path string, size int64) (*sectionFile, error) {
 	sf := &sectionFile{name: path, number: w.number, size: size, f: f}
 	t, err := sf.readIndex(nil)
 	if err == nil {
-		err = sf.checkSections(t, nil)
+		err = sf.checkSections(t, w.carried, nil)
 	}
 	if err != nil {
 		f.Close()
