@@ -70,6 +70,12 @@
 // may be cut at any time, and indexes the projects behind it again. An index that is damaged or
 // belongs to other data is made anew; one that fails answers 503.
 //
+// # Damage
+//
+// A project whose sections cannot be read is lost alone: each request for it gets api.ErrDamaged,
+// and whoever reads several projects leaves it out (api.Intact). It is noted when it is met first,
+// for the log, the health of the server and a metric (damaged).
+//
 // # Identity and reports
 //
 // Identity is one actor. Finding the session of a credential is a lookup in its published view.

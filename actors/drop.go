@@ -129,7 +129,7 @@ func (e *Engine) projects() (all []id.ID) {
 }
 
 // named yields the contents that a project names or has named, but not those of trees that were
-// seen.
+// seen. A damaged one names none: nobody can read them by it any more.
 func (e *Engine) named(
 	project id.ID, seen map[work.Hash]bool, yield func(work.Hash),
 ) error {
@@ -137,7 +137,7 @@ func (e *Engine) named(
 	if !ok {
 		return nil
 	}
-	p, err := e.look(h)
+	p, err := api.Intact(e.look(h))
 	if err != nil || p == nil {
 		return err
 	}
@@ -207,7 +207,7 @@ func (e *Engine) manifests(
 		if gone[project] {
 			into = only
 		}
-		p, err := e.summary(project)
+		p, err := api.Intact(e.summary(project))
 		if err != nil {
 			return nil, nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"pws/api"
 	"pws/blobs"
 	"pws/identity"
 	"pws/internal/datadir"
@@ -86,7 +87,7 @@ func (e *Engine) dropFollowed() error {
 	}
 	gone := map[id.ID]bool{}
 	for _, project := range e.projects() {
-		p, err := e.summary(project)
+		p, err := api.Intact(e.summary(project))
 		if err != nil {
 			return err
 		}

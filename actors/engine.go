@@ -170,6 +170,7 @@ type Engine struct {
 		handles []*handle
 	}
 	snapshotFault atomic.Pointer[error]
+	damages       damages
 	summaries     summaries
 	failure       atomic.Pointer[error]
 	saver         saver
@@ -451,10 +452,14 @@ func (e *Engine) Health() []api.Check {
 		}
 		return ""
 	}
+	saved := check(&e.snapshotFault)
+	if saved == "" {
+		saved = state(e.damages.fault())
+	}
 	problem, waiting := e.search.health()
 	return []api.Check{
 		{Name: "wal", Fault: state(e.journal.Healthy())},
-		{Name: "snapshot", Fault: check(&e.snapshotFault), Paused: e.space.paused.Load()},
+		{Name: "snapshot", Fault: saved, Paused: e.space.paused.Load()},
 		{Name: "blobs"},
 		{Name: "search", Fault: problem, Waiting: waiting, Paused: e.search.paused.Load()},
 	}

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"errors"
 	"sync"
 
 	"pws/api"
@@ -50,6 +51,9 @@ func (e *Engine) expireEach(projects []id.ID) (goOn bool) {
 	all.Wait()
 	goOn = true
 	for at, err := range faults {
+		if errors.Is(err, api.ErrDamaged) {
+			continue // It is logged once.
+		}
 		switch fault.CodeOf(err) {
 		case "":
 		case fault.ShuttingDown, fault.StorageUnavailable:

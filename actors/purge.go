@@ -140,7 +140,7 @@ func (e *Engine) forgetTexts(hashes []work.Hash) (keeping map[id.ID]bool, err er
 }
 
 // naming calls each for the projects that name one of some texts, or have named it, until that
-// fails.
+// fails. A damaged project is left out: it can lose nothing before it is removed.
 func (e *Engine) naming(hashes []work.Hash, each func(project id.ID) error) error {
 	for _, project := range e.projects() {
 		h, ok := e.handles.Load(project)
@@ -148,7 +148,12 @@ func (e *Engine) naming(hashes []work.Hash, each func(project id.ID) error) erro
 			continue
 		}
 		p, err := e.look(h)
-		if err == nil && p != nil && p.NamesTexts(hashes) {
+		switch {
+		case errors.Is(err, api.ErrDamaged):
+			e.log.Warn("a damaged project may still have a part of what is purged; remove it",
+				"project", project.Format(id.Project))
+			err = nil
+		case err == nil && p != nil && p.NamesTexts(hashes):
 			err = each(project)
 		}
 		if err != nil {

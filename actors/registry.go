@@ -115,13 +115,16 @@ func (e *Engine) load(h *handle) (*published, error) {
 		view.project, view.position, err = e.restore(h.id)
 	}
 	if err == nil {
-		err = view.applyTail(h.waiting(), e.trees, e.projections.of)
+		err = e.damaged(h.id, view.applyTail(h.waiting(), e.trees, e.projections.of))
 	}
 	if err != nil {
-		e.log.Error("cannot load project", "project", h.id.Format(id.Project), "error", err)
+		if !errors.Is(err, api.ErrDamaged) {
+			e.log.Error("cannot load project", "project", h.id.Format(id.Project), "error", err)
+		}
 		return nil, err
 	}
 	h.mu.tail = nil
+	e.damages.clear(h.id)
 	e.spillHistory(view.project)
 	e.takeIn(h, view.project)
 	h.view.Store(view)
@@ -152,8 +155,15 @@ func (e *Engine) look(h *handle) (*work.Project, error) {
 	return p, err
 }
 
-// restore reads the sections of a project. One that was removed may have lost its tree already.
+// restore reads the sections of a project. Errors: api.ErrDamaged; others are of the system.
 func (e *Engine) restore(project id.ID) (*work.Project, uint64, error) {
+	p, position, err := e.readSections(project)
+	return p, position, e.damaged(project, err)
+}
+
+// readSections is restore without a note of damage. A project that was removed may have lost its
+// tree already.
+func (e *Engine) readSections(project id.ID) (*work.Project, uint64, error) {
 	head, position, ok, err := e.snapshot.Read(datadir.ProjectKey(project))
 	if err == nil && !ok {
 		err = errSectionMissing
@@ -302,7 +312,8 @@ func (e *Engine) markDirty(h *handle) {
 	e.dirty.Unlock()
 }
 
-// PublicProjects implements api.Engine. Each listed project is checked in the live view.
+// PublicProjects implements api.Engine. Each listed project is checked in the live view. Damaged
+// ones are left out.
 func (e *Engine) PublicProjects(from index.Position, limit int) ([]*work.Project, error) {
 	var found []*work.Project
 	for len(found) < limit {
@@ -311,7 +322,7 @@ func (e *Engine) PublicProjects(from index.Position, limit int) ([]*work.Project
 			break
 		}
 		for _, place := range places {
-			project, err := e.summary(place.ID)
+			project, err := api.Intact(e.summary(place.ID))
 			if err != nil {
 				return nil, err
 			}
@@ -339,7 +350,7 @@ func (e *Engine) summary(project id.ID) (*work.Project, error) {
 		}
 		saved, position, err := e.summaries.read(e.snapshot, project)
 		if err != nil {
-			return nil, err
+			return nil, e.damaged(project, err)
 		}
 		// The record is current if there was no view AFTER it was read and it has not been saved
 		// again since: a view leaves memory only AFTER it was saved.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"pws/api"
 	"pws/index/search"
 	"pws/internal/datadir"
 	"pws/internal/disk"
@@ -371,8 +372,10 @@ func (f *searchFill) view(project id.ID) (*work.Project, error) {
 	}
 	p, err := e.look(h)
 	if err != nil {
-		e.log.Error("cannot index project", "project", project.Format(id.Project),
-			"error", err)
+		if !errors.Is(err, api.ErrDamaged) {
+			e.log.Error("cannot index project", "project", project.Format(id.Project),
+				"error", err)
+		}
 		return nil, err
 	}
 	if p != nil && h.view.Load() == nil {

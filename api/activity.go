@@ -154,7 +154,7 @@ func (b *activityBuild) project(project id.ID) *work.Project {
 		return view
 	}
 	agent := b.call.Agent
-	view, b.err = b.call.Service.Engine.Project(project)
+	view, b.err = Intact(b.call.Service.Engine.Project(project))
 	if view != nil && (!view.Readable(agent) || view.RoleOf(agent) == work.NoRole ||
 		view.Status != work.Active) {
 		view = nil

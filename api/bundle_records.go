@@ -249,7 +249,7 @@ func (i *importer) readRelation(from *Relation, field string) (work.Relation, so
 func (i *importer) leaveOutHidden() error {
 	kept := i.command.Relations[:0]
 	for _, relation := range i.command.Relations {
-		target, err := i.call.Service.Engine.ProjectFor(relation.Record.Target, i.call.Agent)
+		target, err := Intact(i.call.Service.Engine.ProjectFor(relation.Record.Target, i.call.Agent))
 		if err != nil {
 			return err
 		}

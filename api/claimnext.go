@@ -167,7 +167,7 @@ func (s *claimSearch) findOwn() {
 	c, looked := s.call, 0
 	projects := c.ownWork()
 	for _, project := range projects[:min(len(projects), ownWorkMax)] {
-		view, err := c.Service.Engine.Project(project)
+		view, err := Intact(c.Service.Engine.Project(project))
 		if err != nil {
 			s.err = err
 			return

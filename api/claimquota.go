@@ -69,10 +69,10 @@ func (c *Call) claiming(
 
 // isGuest reports whether the caller may read a project and is not a member.
 func (c *Call) isGuest(project id.ID) (bool, error) {
-	if readable, err := c.Service.Engine.Readable(project, c.Agent); err != nil || !readable {
+	if readable, err := Intact(c.Service.Engine.Readable(project, c.Agent)); err != nil || !readable {
 		return false, err
 	}
-	summary, err := c.Service.Engine.Summary(project)
+	summary, err := Intact(c.Service.Engine.Summary(project))
 	return summary != nil && summary.RoleOf(c.Agent) == work.NoRole, err
 }
 

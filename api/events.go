@@ -349,7 +349,7 @@ func (s *access) project(project id.ID) (*work.Project, error) {
 	if asked {
 		return view, nil
 	}
-	view, err := s.call.Service.Engine.Summary(project)
+	view, err := Intact(s.call.Service.Engine.Summary(project))
 	if err != nil {
 		return nil, err
 	}

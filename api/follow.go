@@ -157,7 +157,7 @@ func (f *eventFilter) follows(record *feed.Record, access *access) (bool, error)
 // happening adds to an event that the caller may see the names of what it is about.
 func (c *Call) happening(record *feed.Record, access *access) (Happening, error) {
 	one := Happening{Event: c.event(record, access)}
-	view, err := c.Service.Engine.ProjectFor(record.Project, c.Agent)
+	view, err := Intact(c.Service.Engine.ProjectFor(record.Project, c.Agent))
 	if view == nil {
 		return one, err
 	}

@@ -231,7 +231,7 @@ func (c *Call) seesItem(access *access, item *index.InboxItem) (bool, error) {
 		view.RoleOf(c.Agent) != work.NoRole || c.watches().Watching(c.Agent, item.Project) {
 		return true, nil
 	}
-	if view, err = engine.Project(item.Project); err != nil || view == nil {
+	if view, err = Intact(engine.Project(item.Project)); err != nil || view == nil {
 		return false, err
 	}
 	comment, ok := view.Comment(item.Subject.ID)
@@ -246,7 +246,7 @@ func (c *Call) deleted(item *index.InboxItem) (bool, error) {
 		(kind != work.SubjectContribution || item.Kind == work.NoticeContributionDecided) {
 		return false, nil
 	}
-	view, err := c.Service.Engine.Project(item.Project)
+	view, err := Intact(c.Service.Engine.Project(item.Project))
 	if err != nil || view == nil {
 		return false, err
 	}

@@ -35,7 +35,7 @@ func (c *Call) inboxItem(one *boxed) (InboxItem, error) {
 	}
 	item.ProjectID = idOrNil(id.Project, one.Project)
 	item.EventID = idOrNil(id.ActivityEvent, event)
-	view, err := c.Service.Engine.Project(one.Project)
+	view, err := Intact(c.Service.Engine.Project(one.Project))
 	if err != nil {
 		return InboxItem{}, err
 	}

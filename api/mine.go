@@ -149,7 +149,7 @@ func (c *Call) ownProjects(
 			if at == wanted {
 				break
 			}
-			view, err := engine.Summary(place.ID)
+			view, err := Intact(engine.Summary(place.ID))
 			if err != nil {
 				return nil, false, err
 			}
@@ -241,7 +241,7 @@ func (c *Call) ownClaims(
 			return true, nil
 		}
 		looked, *last = looked+1, place
-		view, err := engine.Project(one.Project)
+		view, err := Intact(engine.Project(one.Project))
 		if err != nil {
 			return false, err
 		}

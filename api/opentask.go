@@ -66,7 +66,7 @@ func (c *Call) places(
 func (c *Call) publicTask(
 	place index.TaskPlace, status work.TaskStatus,
 ) (*work.Project, *work.Task, error) {
-	view, err := c.Service.Engine.Project(place.Project)
+	view, err := Intact(c.Service.Engine.Project(place.Project))
 	if err != nil || view == nil || view.Visibility != work.Public || view.Status != work.Active {
 		return nil, nil, err
 	}

@@ -90,7 +90,7 @@ func (h *opportunityFinder) view(project id.ID) *candidateProject {
 		return known
 	}
 	agent := h.call.Agent
-	view, err := h.call.Service.Engine.Project(project)
+	view, err := Intact(h.call.Service.Engine.Project(project))
 	h.err = err
 	if view != nil && view.Status == work.Active && proposed(view, agent) {
 		known = &candidateProject{Project: view, claims: true, reviews: true}

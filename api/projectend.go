@@ -95,6 +95,6 @@ func endText(view *work.Project) string {
 
 // wasMember reports whether a project is deleted, and the caller was a member that may know of it.
 func (c *Call) wasMember(project id.ID) (bool, error) {
-	view, err := c.Service.Engine.Summary(project)
+	view, err := Intact(c.Service.Engine.Summary(project))
 	return view != nil && view.EndedFor(c.Agent, c.Now), err
 }

@@ -249,7 +249,7 @@ func (e *export) tasks() {
 // is written, because it may have to be loaded.
 func (e *export) relations() {
 	for _, one := range oldestFirst(e.view.Relations) {
-		target, err := e.call.Service.Engine.ProjectFor(one.Target, e.call.Agent)
+		target, err := Intact(e.call.Service.Engine.ProjectFor(one.Target, e.call.Agent))
 		e.fail(err)
 		if target == nil {
 			continue
@@ -282,7 +282,7 @@ func (e *export) artifact(p *work.Project, from *work.Artifact) Artifact {
 
 func (e *export) imports() {
 	for _, one := range oldestFirst(e.view.Imports) {
-		known, err := e.call.Service.Engine.Readable(one.Source, e.call.Agent)
+		known, err := Intact(e.call.Service.Engine.Readable(one.Source, e.call.Agent))
 		e.fail(err)
 		if !e.add(e.call.importRecord(e.view, one, known)) {
 			return

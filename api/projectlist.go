@@ -70,7 +70,7 @@ func (c *Call) namedProjects(
 			if len(views) == limit {
 				return views, true, nil
 			}
-			view, err := engine.Summary(place.ID)
+			view, err := Intact(engine.Summary(place.ID))
 			if err != nil {
 				return nil, false, err
 			}

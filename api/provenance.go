@@ -214,7 +214,7 @@ func (c *Call) readables() func(project id.ID) (bool, error) {
 	return func(project id.ID) (known bool, err error) {
 		known, again := asked[project]
 		if !again && !project.IsZero() {
-			known, err = c.Service.Engine.Readable(project, c.Agent)
+			known, err = Intact(c.Service.Engine.Readable(project, c.Agent))
 			asked[project] = known
 		}
 		return known, err

@@ -220,7 +220,7 @@ func (p *relationPage) look(project id.ID) (found *work.Project, goOn bool) {
 	if len(p.seen) == relationProjectsMax {
 		return nil, false
 	}
-	found, p.err = p.call.Service.Engine.ProjectFor(project, p.call.Agent)
+	found, p.err = Intact(p.call.Service.Engine.ProjectFor(project, p.call.Agent))
 	p.seen[project] = found
 	return found, p.err == nil
 }

@@ -363,7 +363,7 @@ func (s *searching) document(key search.Key) (*search.Document, error) {
 	view, read := s.views[key.Project]
 	if !read {
 		var err error
-		if view, err = engine.Project(key.Project); err != nil {
+		if view, err = Intact(engine.Project(key.Project)); err != nil {
 			return nil, err
 		}
 		s.views[key.Project] = view

@@ -93,7 +93,7 @@ func listUndecided(c *Call, _ *None) (Reply, error) {
 			break
 		}
 		if !known {
-			if view, err = c.Service.Engine.Project(place.Project); err != nil {
+			if view, err = Intact(c.Service.Engine.Project(place.Project)); err != nil {
 				return Reply{}, err
 			}
 			read[place.Project] = view
@@ -167,7 +167,7 @@ func (c *Call) UndecidedCount(most int) (count int, err error) {
 	for _, place := range c.undecidedPlaces(id.ID{}, most) {
 		is, known := decides[place.Project]
 		if !known {
-			view, err := c.Service.Engine.Summary(place.Project)
+			view, err := Intact(c.Service.Engine.Summary(place.Project))
 			if err != nil {
 				return 0, err
 			}

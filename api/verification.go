@@ -407,7 +407,7 @@ func (p *verificationPage) public(after []byte) error {
 
 // publicOne adds the records of one project while it is PUBLIC.
 func (p *verificationPage) publicOne(project id.ID) (whole bool, err error) {
-	view, err := p.call.Service.Engine.Project(project)
+	view, err := Intact(p.call.Service.Engine.Project(project))
 	if err != nil || view == nil || view.Visibility != work.Public {
 		return true, err
 	}

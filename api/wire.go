@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/hex"
+	"errors"
 	"math"
 	"time"
 
@@ -40,6 +41,20 @@ type Projects interface {
 	// Summary returns the record of a project and its members, nil where there is none. It costs
 	// little for a project that is not loaded, and what else the project has may be missing.
 	Summary(project id.ID) (*work.Project, error)
+}
+
+// ErrDamaged marks the error of a project that cannot be read because its stored data is damaged.
+// An error of the whole server, such as a lack of memory, is another one.
+var ErrDamaged = errors.New("the project is damaged")
+
+// Intact is for reads of several projects: a damaged one is for them as one that does not exist, so
+// that it takes no other with it.
+func Intact[T any](found T, err error) (T, error) {
+	if errors.Is(err, ErrDamaged) {
+		var none T
+		return none, nil
+	}
+	return found, err
 }
 
 // Order is one command to one project.

@@ -126,7 +126,8 @@ func (c *Call) ownWorkspace(one index.OwnWorkspace) (record Workspace, shown boo
 func (c *Call) ownWorkspaceView(
 	one index.OwnWorkspace,
 ) (view *work.Project, w *work.Workspace, err error) {
-	if view, err = c.Service.Engine.ProjectFor(one.Project, c.Agent); err != nil || view == nil {
+	view, err = Intact(c.Service.Engine.ProjectFor(one.Project, c.Agent))
+	if err != nil || view == nil {
 		return nil, nil, err
 	}
 	w, err = view.AuthorizeWorkspace(one.Workspace, c.Agent, c.Now)

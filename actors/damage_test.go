@@ -1,0 +1,151 @@
+package actors
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pws/api"
+	"pws/index"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// damagedWorld is a service on a directory in which a section of one project was damaged.
+type damagedWorld struct {
+	*Engine
+	owner, damaged, sound id.ID
+	log                   *bytes.Buffer
+}
+
+// damagedMark is in the saved record of the project that is damaged.
+const damagedMark = "xylodamaged"
+
+func newDamagedWorld(t *testing.T) *damagedWorld {
+	t.Helper()
+	w := &damagedWorld{log: new(bytes.Buffer)}
+	config := quiet(filepath.Join(t.TempDir(), "data"))
+	config.Log = slog.New(slog.NewTextHandler(w.log, nil))
+	e := start(t, config)
+	w.owner = register(t, e, "owner")
+	w.damaged = createProject(t, e, w.owner, work.Public)
+	name := damagedMark
+	mustDo(t, e, w.damaged, w.owner, &work.UpdateProject{Name: &name})
+	mustPut(t, e, w.damaged, w.owner, "a.txt", "the xylofile")
+	w.sound = createProject(t, e, w.owner, work.Public)
+	mustPut(t, e, w.sound, w.owner, "b.txt", "the xylofile")
+	mustPut(t, e, w.sound, w.owner, "c.txt", "the xyloother")
+	saveAll(t, e)
+	stop(t, e)
+	w.flipMark(t, config.Dir)
+	w.Engine = start(t, config)
+	return w
+}
+
+// flipMark damages the record of the project in all files of sections.
+func (w *damagedWorld) flipMark(t *testing.T, dir string) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "snapshot", "sections-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	flipped := false
+	for _, name := range names {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at := bytes.Index(content, []byte(damagedMark)); at >= 0 {
+			flip(t, name, func(int) int { return at })
+			flipped = true
+		}
+	}
+	if !flipped {
+		t.Fatal("no section has the mark")
+	}
+}
+
+func (w *damagedWorld) snapshotFault() string {
+	for _, check := range w.Health() {
+		if check.Name == "snapshot" {
+			return check.Fault
+		}
+	}
+	return "no check"
+}
+
+// TestDamagedProjectIsLostAlone reads and writes beside a project whose record is damaged.
+func TestDamagedProjectIsLostAlone(t *testing.T) {
+	w := newDamagedWorld(t)
+	for range 3 {
+		listed, err := w.PublicProjects(index.Position{}, 10)
+		if err != nil || len(listed) != 1 || listed[0].ID != w.sound {
+			t.Fatalf("%v, %v", listed, err)
+		}
+		if _, err := w.Summary(w.damaged); !errors.Is(err, api.ErrDamaged) {
+			t.Error(err)
+		}
+		if _, err := w.Project(w.damaged); !errors.Is(err, api.ErrDamaged) {
+			t.Error(err)
+		}
+		if _, err := put(w.Engine, w.damaged, w.owner, "a", "b"); !errors.Is(err, api.ErrDamaged) {
+			t.Error(err)
+		}
+	}
+	if p, err := api.Intact(w.Project(w.damaged)); p != nil || err != nil {
+		t.Errorf("%v, %v", p, err)
+	}
+	named := w.damaged.Format(id.Project)
+	if why := w.snapshotFault(); !strings.Contains(why, named) {
+		t.Errorf("the check of snapshots says %q", why)
+	}
+	if count := strings.Count(w.log.String(), "level=ERROR"); count != 1 ||
+		!strings.Contains(w.log.String(), named) {
+		t.Errorf("%d errors are in the log:\n%s", count, w.log)
+	}
+	for _, one := range w.Metrics() {
+		if one.Name == "pws_damaged_projects" && one.Value() != 1 {
+			t.Errorf("%v projects are counted", one.Value())
+		}
+	}
+	mustPut(t, w.Engine, w.sound, w.owner, "d.txt", "written later")
+	saveAll(t, w.Engine)
+	if why := w.snapshotFault(); !strings.Contains(why, named) {
+		t.Errorf("AFTER a snapshot its check says %q", why)
+	}
+}
+
+// TestLackOfMemoryIsNoDamage has a list fail where a project cannot be loaded for now.
+func TestLackOfMemoryIsNoDamage(t *testing.T) {
+	for _, err := range []error{
+		nil, errShuttingDown(), os.ErrClosed, &os.PathError{Op: "read", Err: os.ErrClosed},
+	} {
+		if isDamage(err) {
+			t.Errorf("%v is damage", err)
+		}
+	}
+	if !isDamage(errSectionMissing) {
+		t.Error("a missing section is none")
+	}
+}
+
+// TestOthersLeaveBesideADamagedProject purges a content and removes a project.
+func TestOthersLeaveBesideADamagedProject(t *testing.T) {
+	w := newDamagedWorld(t)
+	if err := w.PurgeContent(blobOf("the xyloother").Hash, "leaked"); err != nil {
+		t.Error(err)
+	}
+	if err := w.RemoveProject(w.sound, "malware"); err != nil {
+		t.Error(err)
+	}
+	if p := viewOf(t, w.Engine, w.sound); !p.Erased() {
+		t.Errorf("%+v", p.Record)
+	}
+	if drops := w.Identity().Drops(); len(drops) > 0 {
+		t.Errorf("%+v", drops)
+	}
+}
