@@ -10,9 +10,12 @@ import (
 
 	"pws/api"
 	"pws/blobs"
+	"pws/index"
+	"pws/internal/datadir"
 	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/snapshot"
+	"pws/work"
 )
 
 // damages are the projects that were found damaged since the start, each with the first fault.
@@ -50,6 +53,27 @@ func (e *Engine) damaged(project id.ID, err error) error {
 			"project", project.Format(id.Project), "error", err)
 	}
 	return err
+}
+
+// standIn takes the place of a damaged project that is being removed: it needs no state for that.
+// What the entries behind the sections say is left out. It leaves the listing here: no event says
+// that it was there. The handle's lock is held.
+func (e *Engine) standIn(h *handle) *published {
+	createdAt := h.id.Millis()
+	card, _, there, err := e.snapshot.Read(datadir.CardKey(h.id))
+	if err == nil && there {
+		if at, err := index.CreatedOf(h.id, card); err == nil {
+			createdAt = at
+		}
+	}
+	e.projections.of.Listing.Set(index.Position{Millis: createdAt, ID: h.id}, false)
+	position, _ := e.snapshot.SectionPosition(datadir.ProjectKey(h.id))
+	if tail := h.waiting(); len(tail) > 0 {
+		position = tail[len(tail)-1].position
+	}
+	e.log.Warn("a damaged project is removed; contents that it alone names stay in the packs, and "+
+		"what its members stored still counts", "project", h.id.Format(id.Project))
+	return &published{project: work.StandIn(h.id, createdAt), position: position, cardAt: position}
 }
 
 // note keeps the first fault of a project, and reports whether it is the first.

@@ -11,6 +11,7 @@ import (
 
 	"pws/api"
 	"pws/index"
+	"pws/internal/disk/disktest"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -147,5 +148,62 @@ func TestOthersLeaveBesideADamagedProject(t *testing.T) {
 	}
 	if drops := w.Identity().Drops(); len(drops) > 0 {
 		t.Errorf("%+v", drops)
+	}
+}
+
+// TestDamagedProjectIsRemoved removes a project without its state, and once more where the removal
+// was interrupted. Entries behind its section do not keep the log.
+func TestDamagedProjectIsRemoved(t *testing.T) {
+	w := newDamagedWorld(t)
+	errStop := errors.New("interrupted")
+	w.erasing.hook = func(step string) error {
+		if step == "removed" {
+			return errStop
+		}
+		return nil
+	}
+	if err := w.RemoveProject(w.damaged, "damaged"); !errors.Is(err, errStop) {
+		t.Fatal(err)
+	}
+	if p, err := w.ProjectFor(w.damaged, w.owner); p != nil || err != nil {
+		t.Errorf("%v, %v", p, err)
+	}
+	stop(t, w.Engine)
+	w.Engine = start(t, w.config)
+	if err := w.RemoveProject(w.damaged, "damaged"); err != nil {
+		t.Fatal(err)
+	}
+	check := func() {
+		t.Helper()
+		if p := viewOf(t, w.Engine, w.damaged); !p.Erased() || p.Readable(w.owner) {
+			t.Errorf("%+v", p.Record)
+		}
+		if listed, err := w.PublicProjects(index.Position{}, 10); err != nil || len(listed) != 1 {
+			t.Errorf("%v, %v", listed, err)
+		}
+		if count := w.Indexes(index.ForListing).Listing.Len(); count != 1 {
+			t.Errorf("%d projects are listed", count)
+		}
+		if why := w.snapshotFault(); why != "" {
+			t.Errorf("the check of snapshots says %q", why)
+		}
+		if drops := w.Identity().Drops(); len(drops) > 0 {
+			t.Errorf("%+v", drops)
+		}
+	}
+	check()
+	if err := w.RemoveProject(w.sound, "malware"); err != nil {
+		t.Error(err)
+	}
+	stop(t, w.Engine)
+	if name, err := disktest.Holding(w.config.Dir, damagedMark[1:]); err != nil || name != "" {
+		t.Errorf("it is still in %s, %v", name, err)
+	}
+	if _, err := Verify(w.config.Dir); err != nil {
+		t.Error(err)
+	}
+	w.Engine = start(t, w.config)
+	if p := viewOf(t, w.Engine, w.damaged); !p.Erased() {
+		t.Errorf("%+v", p.Record)
 	}
 }

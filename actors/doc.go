@@ -74,7 +74,8 @@
 //
 // A project whose sections cannot be read is lost alone: each request for it gets api.ErrDamaged,
 // and whoever reads several projects leaves it out (api.Intact). It is noted when it is met first,
-// for the log, the health of the server and a metric (damaged).
+// for the log, the health of the server and a metric (damaged). An operator can remove it: an empty
+// state takes its place (standIn), so that contents which it alone names stay in the packs.
 //
 // # Identity and reports
 //

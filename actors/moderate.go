@@ -1,6 +1,8 @@
 package actors
 
 import (
+	"errors"
+
 	"pws/api"
 	"pws/identity"
 	"pws/internal/fault"
@@ -23,17 +25,18 @@ func (e *Engine) ShowProject(project id.ID, reason string) error {
 }
 
 // RemoveProject removes a project: nobody can read it any more. It returns AFTER all that was the
-// project's alone has left the disk (DropProjects). Repeated, it goes on where it failed. Errors:
-// PROJECT_NOT_FOUND, VALIDATION_FAILED, QUOTA_EXCEEDED.
+// project's alone has left the disk (DropProjects), but for contents of a damaged one. Repeated, it
+// goes on where it failed. Errors: PROJECT_NOT_FOUND, VALIDATION_FAILED, QUOTA_EXCEEDED.
 func (e *Engine) RemoveProject(project id.ID, reason string) error {
 	if err := identity.CheckReason(reason); err != nil {
 		return err
 	}
 	p, err := e.Summary(project)
-	if err != nil {
+	damaged := errors.Is(err, api.ErrDamaged)
+	if err != nil && !damaged {
 		return err
 	}
-	if p == nil || p.Erased() && !e.Identity().Dropping(project) {
+	if !damaged && (p == nil || p.Erased() && !e.Identity().Dropping(project)) {
 		return fault.New(fault.ProjectNotFound, "There is no such project.")
 	}
 	return e.DropProjects(&identity.DropProject{Project: project, Reason: reason, ByOperator: true})

@@ -117,6 +117,9 @@ func (e *Engine) load(h *handle) (*published, error) {
 	if err == nil {
 		err = e.damaged(h.id, view.applyTail(h.waiting(), e.trees, e.projections.of))
 	}
+	if errors.Is(err, api.ErrDamaged) && e.Identity().Dropping(h.id) {
+		view, err = e.standIn(h), nil
+	}
 	if err != nil {
 		if !errors.Is(err, api.ErrDamaged) {
 			e.log.Error("cannot load project", "project", h.id.Format(id.Project), "error", err)

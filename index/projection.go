@@ -225,6 +225,16 @@ func (p *Projections) EncodeCard(of *work.Project) []byte {
 	return out
 }
 
+// CreatedOf returns when a project was created, by its saved card.
+func CreatedOf(project id.ID, card []byte) (int64, error) {
+	r := disk.NewReader(card)
+	c, err := decodeCard(project, &r)
+	if err != nil {
+		return 0, err
+	}
+	return c.Created, nil
+}
+
 // decodeCard reads a card up to its parts.
 func decodeCard(project id.ID, r *disk.Reader) (*Card, error) {
 	if version := r.Byte(); version != cardVersion {

@@ -60,6 +60,19 @@ func (p *Project) publishEmpty(changeset id.ID, createdAt int64) {
 	p.publish(empty, id.ID{}, createdAt)
 }
 
+// StandIn takes the place of a project of which nothing can be read any more, so that it can be
+// removed, erased and saved. It has neither an owner nor members, and nobody can read it.
+func StandIn(project id.ID, createdAt int64) *Project {
+	p := NewProject()
+	p.Record = Record{
+		ID: project, Kind: Standard, CreatedAt: createdAt, UpdatedAt: createdAt, Version: 1,
+		About:    About{Visibility: Private, Reuse: ReferenceOnly, Status: Archived},
+		Revision: 1,
+	}
+	p.publishEmpty(project, createdAt)
+	return p
+}
+
 // RestoreRemoved reads the saved head of a removed project of which contents were dropped already.
 // The result has no history; it can be erased and saved.
 func RestoreRemoved(head []byte) (*Project, error) {
