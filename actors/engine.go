@@ -297,15 +297,15 @@ func (e *Engine) openStores() (*Recovery, error) {
 
 // openSaved opens the stores that a snapshot writes.
 func (e *Engine) openSaved(dir string) (err error) {
-	e.blobs, err = blobs.Open(blobs.Options{
-		Dir: filepath.Join(dir, "blobs"), CacheBytes: e.config.CacheBytes, Room: e.room,
-		Yield: e.saver.pacer.step,
+	e.snapshot, err = snapshot.Open(snapshot.Options{
+		Dir: filepath.Join(dir, datadir.SnapshotName), Room: e.room, MayCompact: e.roomy,
 	})
 	if err != nil {
 		return err
 	}
-	e.snapshot, err = snapshot.Open(snapshot.Options{
-		Dir: filepath.Join(dir, "snapshot"), Room: e.room, MayCompact: e.roomy,
+	e.blobs, err = blobs.Open(blobs.Options{
+		Dir: filepath.Join(dir, datadir.BlobsName), CacheBytes: e.config.CacheBytes, Room: e.room,
+		Yield: e.saver.pacer.step, InUse: e.snapshot.Generation() > 0,
 	})
 	return err
 }

@@ -37,6 +37,14 @@ func readManifest(d disk.Disk, dir string, names []string) (manifest, []byte, er
 	return m, b, err
 }
 
+// ManifestLost is the damage of a directory that has been in use and has no manifest. Open makes
+// one BEFORE anything else is stored.
+func ManifestLost(dir string) error {
+	return disk.Corrupt(filepath.Join(dir, manifestName), 0,
+		"manifest is missing, and a snapshot was written: the packs are lost, or the folder is not "+
+			"mounted; mount it, or restore a backup of the data directory")
+}
+
 func (s *Store) removeLeftovers(names []string, keep map[string]bool) error {
 	var leftovers []string
 	for _, name := range names {

@@ -17,6 +17,8 @@ import (
 type Options struct {
 	// Dir is the store's own directory; Open makes it if it is missing.
 	Dir string
+	// InUse says that the directory has been in use: one without a manifest has lost its packs.
+	InUse bool
 	// CacheBytes bounds the cache of packed blobs, with its own cost. Default 256 MiB. Recent blobs
 	// come on top; Pack empties them.
 	CacheBytes int64
@@ -120,6 +122,10 @@ func (s *Store) load() error {
 		return err
 	}
 	m, raw, err := readManifest(s.o.disk, s.o.Dir, names)
+	if err == nil && raw == nil && s.o.InUse {
+		// A new manifest would number packs as those that are lost, and may come back.
+		err = ManifestLost(s.o.Dir)
+	}
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ type Report struct {
 	Blobs  int64 // sound ones
 	Bytes  int64 // of the packs
 	Damage disk.DamageList
+	// NoManifest says that there is none, and no pack: nothing was ever stored, or all is lost.
+	NoManifest bool
 }
 
 // Verify reads every pack and checks the hash of every blob, without changing anything. each, if
@@ -29,7 +31,8 @@ func verify(d disk.Disk, dir string, each func(Hash, int64)) (Report, error) {
 	if err != nil {
 		return r, err
 	}
-	m, _, err := readManifest(d, dir, names)
+	m, raw, err := readManifest(d, dir, names)
+	r.NoManifest = err == nil && raw == nil
 	if err := r.Damage.Note(err); err != nil {
 		return r, err
 	}

@@ -298,6 +298,9 @@ func (v *verifier) checkBlobs() error {
 	for at := range v.report.Blobs.Damage {
 		v.damage.add(&v.report.Blobs.Damage[at])
 	}
+	if v.report.Blobs.NoManifest && v.report.Snapshot.Generation > 0 {
+		v.damage.add(blobs.ManifestLost(filepath.Join(v.dir, datadir.BlobsName)))
+	}
 	if errors.Is(err, blobs.ErrCorrupt) {
 		return nil
 	}
