@@ -16,6 +16,7 @@ import (
 	cmap "github.com/orcaman/concurrent-map"
 	"github.com/puzpuzpuz/xsync/v3"
 
+	"pws/actors/offline"
 	"pws/api"
 	"pws/blobs"
 	"pws/identity"
@@ -283,6 +284,10 @@ func (e *Engine) openStores() (*Recovery, error) {
 	feedOpened := make(chan error, 1)
 	go func() { feedOpened <- e.feed.open() }()
 	err = e.openSaved(dir)
+	if err == nil {
+		// BEFORE the feed is compared with a log that lacks a part: the advice differs.
+		err = offline.CheckJoin(dir, e.snapshot.Position(), found.First, found.Last)
+	}
 	if err == nil {
 		err = e.openSpill(dir)
 	}

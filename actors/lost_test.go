@@ -91,3 +91,51 @@ func TestStartWithoutPacks(t *testing.T) {
 	mustVerify(t, saved)
 	openAt(t, saved)
 }
+
+// A log that lost its end is named as what is lost. What its advice asks for helps, and it never
+// asks to remove the feed, which has events that are nowhere else.
+func TestStartNoticesALostLog(t *testing.T) {
+	sound, _ := lived(t)
+	backup := filepath.Join(t.TempDir(), "backup")
+	if _, err := Backup(sound, backup); err != nil {
+		t.Fatal(err)
+	}
+	dir := crashCopy(t, sound)
+	empty(t, dir, datadir.LogName)
+	for range 2 {
+		err := wantNoStart(t, dir, filepath.Join(dir, datadir.LogName), "the end of the log is lost",
+			"restore a backup")
+		if strings.Contains(err.Error(), "remove the folder") {
+			t.Errorf("it asks to remove the feed: %v", err)
+		}
+		wantFaults(t, dir, filepath.Join(dir, datadir.LogName), "the end of the log is lost",
+			"restore a backup")
+	}
+	if _, err := Verify(dir); strings.Contains(err.Error(), "remove the folder") {
+		t.Errorf("it asks to remove the feed: %v", err)
+	}
+	remove(t, dir)
+	if _, err := Restore(backup, dir); err != nil {
+		t.Fatal(err)
+	}
+	openAt(t, dir)
+}
+
+// A log that lost its begin, or begins behind the snapshot, is named too.
+func TestStartNoticesALostSnapshot(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	s := newService(t, dir)
+	project := s.create(work.Public)
+	for n := range uint64(100) {
+		s.do(0, project, &work.PutFile{Path: "noise", Blob: noise(n, 100<<10),
+			ContentType: "text/plain"})
+	}
+	copied := crashCopy(t, dir)
+	names, err := filepath.Glob(filepath.Join(copied, "log", "0*"))
+	if err != nil || len(names) < 2 {
+		t.Fatalf("too little log: %v, %v", names, err)
+	}
+	remove(t, names[0])
+	wantNoStart(t, copied, filepath.Join(copied, datadir.LogName), "the log begins with entry",
+		"restore a backup")
+}

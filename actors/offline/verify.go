@@ -201,13 +201,15 @@ func (v *verifier) run() error {
 	if err := v.checkBlobs(); err != nil {
 		return err
 	}
-	if err := v.checkFeed(logSound); err != nil {
+	joined := !logSound || !snapshotSound || v.checkJoin()
+	// Without a part of the log nothing is known of the feed.
+	if err := v.checkFeed(logSound && joined); err != nil {
 		return err
 	}
 	if err := v.checkUploads(); err != nil {
 		return err
 	}
-	if !logSound || !snapshotSound || !v.checkJoin() {
+	if !logSound || !snapshotSound || !joined {
 		// States that are rebuilt from a part would name faults that are none.
 		v.damage.addf("references were not checked, because states cannot be rebuilt")
 		return nil
@@ -357,18 +359,29 @@ func (v *verifier) check(err, locked error) (sound bool, _ error) {
 	return err == nil, err
 }
 
-// checkJoin finds entries missing between the snapshot and the log.
 func (v *verifier) checkJoin() bool {
-	covered, log := v.report.Snapshot.Position, &v.report.Log
-	switch {
-	case log.First > covered+1:
-		v.damage.addf("%s: the log begins with entry %d and the snapshot covers entries up to %d: "+
-			"those between are lost", filepath.Join(v.dir, datadir.LogName), log.First, covered)
-		return false
-	case log.Last < covered:
-		v.damage.addf("%s: the log ends with entry %d and the snapshot covers entries up to %d: "+
-			"the end of the log is lost", filepath.Join(v.dir, datadir.LogName), log.Last, covered)
-		return false
+	log := &v.report.Log
+	err := CheckJoin(v.dir, v.report.Snapshot.Position, log.First, log.Last)
+	if err != nil {
+		v.damage.add(err)
 	}
-	return true
+	return err == nil
+}
+
+// joinAdvice describes the recovery of a data directory without a part of its log, for operators.
+const joinAdvice = "keep the directory as it is and restore a backup of it to another place"
+
+// CheckJoin returns journal.ErrCorrupt if entries are missing between a snapshot, which covers
+// entries up to covered, and a log with the entries from first to last.
+func CheckJoin(dir string, covered, first, last uint64) error {
+	dir = filepath.Join(dir, datadir.LogName)
+	switch {
+	case first > covered+1:
+		return fmt.Errorf("%w: %s: the log begins with entry %d and the snapshot covers entries up to "+
+			"%d: those between are lost; %s", journal.ErrCorrupt, dir, first, covered, joinAdvice)
+	case last < covered:
+		return fmt.Errorf("%w: %s: the log ends with entry %d and the snapshot covers entries up to "+
+			"%d: the end of the log is lost; %s", journal.ErrCorrupt, dir, last, covered, joinAdvice)
+	}
+	return nil
 }

@@ -398,8 +398,8 @@ func CheckJoin(dir string, covered, first, last uint64) error {
 			"those between are lost; %s", ErrCorrupt, dir, covered, first, DamageAdvice)
 	case covered > last:
 		return fmt.Errorf("%w: %s covers entries up to %d and the log ends with entry %d: "+
-			"the end of the log is lost, or the feed is another log's; %s", ErrCorrupt, dir,
-			covered, last, DamageAdvice)
+			"the end of the log is lost, or the feed is another log's; keep the directory as it is and "+
+			"restore a backup of it to another place", ErrCorrupt, dir, covered, last)
 	}
 	return nil
 }
