@@ -50,13 +50,17 @@ const (
 	secretBytes = 32
 )
 
-// Prepare creates the data directory, and returns an error for one of another format.
+// Prepare creates the data directory, and returns an error for one of another format, and for one
+// with data that has lost its format.
 func Prepare(dir string) error {
 	if err := (disk.OS{}).MakeDir(dir); err != nil {
 		return fmt.Errorf("data directory: %w", err)
 	}
 	name := filepath.Join(dir, FormatName)
 	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+		if err := requireFormat(dir); err != nil {
+			return err
+		}
 		return writeDurably(name, []byte(formatText))
 	}
 	return Check(dir)
@@ -67,6 +71,9 @@ func Check(dir string) error {
 	name := filepath.Join(dir, FormatName)
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
+		if err := requireFormat(dir); err != nil {
+			return err
+		}
 		return fmt.Errorf("%s is not a data directory: it has no file %s", dir, FormatName)
 	}
 	if err == nil && string(text) != formatText {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 )
 
 // others are the permission bits of everybody but the owner.
@@ -67,6 +68,21 @@ func Tighten(dir string) error {
 	})
 	if err != nil {
 		return fmt.Errorf("data directory: %w", err)
+	}
+	return nil
+}
+
+// requireFormat refuses a directory without its format that has data: the file is written BEFORE
+// anything else. The file must not be guessed, because the data may be of another version.
+func requireFormat(dir string) error {
+	name := filepath.Join(dir, FormatName)
+	for _, part := range []string{LogName, SnapshotName, BlobsName} {
+		part = filepath.Join(dir, part)
+		if _, err := os.Stat(part); !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s is missing, but %s is there: copy the file from a backup of the data "+
+				"directory, or, if this program has written it, give: echo '%s' > '%s'", name, part,
+				strings.TrimSpace(formatText), name)
+		}
 	}
 	return nil
 }
