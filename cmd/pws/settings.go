@@ -97,10 +97,38 @@ func readSettings(ctx *kong.Context, serve *kong.Node) (map[string]any, error) {
 	if err := yaml.Unmarshal(text, &file); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	for key := range file {
+	for key, value := range file {
 		if !slices.Contains(known, key) || key == configFlag {
 			return nil, fmt.Errorf("%s: unknown setting %q", name, key)
 		}
+		if err := checkSetting(value); err != nil {
+			return nil, fmt.Errorf("%s: setting %q %w", name, key, err)
+		}
 	}
 	return file, nil
+}
+
+var (
+	errNoValue = errors.New("has no value")
+	errNested  = errors.New("is neither a value nor a list of them")
+)
+
+// checkSetting refuses what has no text on the command line: nothing, and names with values.
+func checkSetting(value any) error {
+	switch v := value.(type) {
+	case nil:
+		return errNoValue
+	case map[string]any, map[any]any:
+		return errNested
+	case []any:
+		for _, part := range v {
+			if _, is := part.([]any); is {
+				return errNested
+			}
+			if err := checkSetting(part); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
