@@ -225,9 +225,10 @@ func (e *Engine) manifests(
 		if errors.Is(err, blobs.ErrNotFound) && gone[project] {
 			continue
 		}
-		if err != nil {
+		if err != nil && !isDamage(err) {
 			return nil, nil, err
 		}
+		// Nobody can read the parts by a root that is damaged.
 		into[fork.Root] = chunks
 	}
 	return only, others, nil

@@ -83,7 +83,7 @@ func (e *Engine) eraseFollowed() error {
 			continue
 		}
 		switch _, err := e.blobs.Get(blobs.Hash(one.Hash)); {
-		case err == nil:
+		case err == nil, errors.Is(err, blobs.ErrCorrupt):
 			gone, texts = append(gone, blobs.Hash(one.Hash)), append(texts, one.Hash)
 		case !errors.Is(err, blobs.ErrNotFound):
 			return err

@@ -1,6 +1,7 @@
 package blobs
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
 
@@ -22,6 +23,8 @@ type builder struct {
 	small   []byte // content of the block being collected
 	open    int    // entries of that block: the last ones
 	entries []entry
+	// damaged has the offsets of the blocks that were damaged when they were taken over.
+	damaged map[int64]bool
 	// yield is called between small steps.
 	yield func()
 }
@@ -74,6 +77,15 @@ func (b *builder) addBlock(whole []byte, entries []entry) error {
 	return b.maybeFlush()
 }
 
+// addDamaged is addBlock for a block that nobody can read. What is written is not proven by it.
+func (b *builder) addDamaged(whole []byte, entries []entry) error {
+	if b.damaged == nil {
+		b.damaged = map[int64]bool{}
+	}
+	b.damaged[int64(b.offset)] = true
+	return b.addBlock(whole, entries)
+}
+
 func (b *builder) closeBlock() error {
 	if b.open == 0 {
 		return nil
@@ -103,8 +115,8 @@ func (b *builder) flush() error {
 }
 
 // finish completes the pack and brings it under its name: written and synced BEFORE renamed,
-// renamed and directory synced BEFORE read back, every hash checked. There has to be at least one
-// blob.
+// renamed and directory synced BEFORE read back, every hash checked but those of damaged blocks.
+// There has to be at least one blob.
 func (b *builder) finish() (*pack, error) {
 	size, err := b.writeIndex()
 	if err != nil {
@@ -163,7 +175,14 @@ func (b *builder) readBack(size int64) (*pack, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.check(b.yield, func(Hash, int64) { b.yield() }, nil); err != nil {
+	known := func(err error) error {
+		var found *CorruptError
+		if errors.As(err, &found) && b.damaged[found.Offset] {
+			return nil
+		}
+		return err
+	}
+	if err := p.check(b.yield, func(Hash, int64) { b.yield() }, known); err != nil {
 		p.f.Close()
 		return nil, err
 	}

@@ -180,6 +180,8 @@ type merge struct {
 	blobs uint64
 	// yield is called between small steps.
 	yield func()
+	// must says that the packs have to go whatever is damaged in them.
+	must bool
 }
 
 // atOnce is the yield of Drop and Purge. Somebody waits for them, and Options.Yield may be in use
@@ -191,7 +193,22 @@ func atOnce() {}
 func (s *Store) mergePacks(
 	inputs []*pack, keep func(*Hash) bool, keepOld func(*merge, *pack) bool, yield func(),
 ) (MergeStats, error) {
-	m := &merge{s: s, dropped: map[*pack]marks{}, yield: yield}
+	return s.runMerge(&merge{s: s, dropped: map[*pack]marks{}, yield: yield}, inputs, keep, keepOld)
+}
+
+// rewrite writes a pack again for those who wait that something leaves it: Drop and Purge. What is
+// damaged in it stays damaged, and does not keep the rest on the disk.
+func (s *Store) rewrite(
+	p *pack, keep func(*Hash) bool, keepOld func(*merge, *pack) bool,
+) error {
+	m := &merge{s: s, dropped: map[*pack]marks{}, yield: atOnce, must: true}
+	_, err := s.runMerge(m, []*pack{p}, keep, keepOld)
+	return err
+}
+
+func (s *Store) runMerge(
+	m *merge, inputs []*pack, keep func(*Hash) bool, keepOld func(*merge, *pack) bool,
+) (MergeStats, error) {
 	defer func() {
 		if m.b != nil {
 			m.b.abort()
@@ -215,6 +232,8 @@ func (s *Store) mergePacks(
 			return MergeStats{}, err
 		}
 		in = append(in, p)
+		// Merges leave it alone, as they do with the pack that the damage is from.
+		p.stuck.Store(len(m.b.damaged) > 0)
 		m.stats.FileBytes = p.size
 		m.stats.KeptBlobs = int(p.footer.blobs)
 	}
@@ -321,6 +340,10 @@ func (m *merge) start() error {
 func (m *merge) copyBlock(p *pack, whole []byte, entries []entry, own *error) error {
 	offset := int64(entries[0].block)
 	k, err := parseBlock(p.name, offset, whole)
+	if err != nil && m.must {
+		*own = m.carryDamage(whole, entries)
+		return *own
+	}
 	if err != nil {
 		return err
 	}
@@ -355,6 +378,21 @@ func (m *merge) copyBlock(p *pack, whole []byte, entries []entry, own *error) er
 		}
 	}
 	return nil
+}
+
+// carryDamage takes over a damaged block of which some blobs are kept: who reads them still finds
+// the damage. Where a blob has to leave the block, its bytes are among those that are there, so all
+// become zero.
+func (m *merge) carryDamage(whole []byte, entries []entry) error {
+	kept := slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.dead })
+	if len(kept) < len(entries) {
+		clear(whole)
+		if len(whole) >= blockHeadBytes {
+			// It has to be wrong also for what is zero now.
+			le.PutUint32(whole, ^disk.Checksum(whole[4:]))
+		}
+	}
+	return m.b.addDamaged(whole, kept)
 }
 
 // errTouched ends the pass over an index early.

@@ -17,7 +17,8 @@ func (s *Store) Forget(hashes []Hash) {
 
 // Purge writes each pack that has one of the blobs again without them. Unlike Merge it drops them
 // also where Has has answered for them lately. The order of effects is that of Merge; when Purge
-// fails, the packs that it has not reached are as they were.
+// fails, the packs that it has not reached are as they were. Damaged blocks do not have it fail:
+// they stay damaged, and one that had a purged blob loses all its bytes.
 func (s *Store) Purge(hashes []Hash) error {
 	s.merging.Lock()
 	defer s.merging.Unlock()
@@ -39,7 +40,7 @@ func (s *Store) Purge(hashes []Hash) error {
 		if !has {
 			continue
 		}
-		if _, err := s.mergePacks([]*pack{p}, keep, nil, atOnce); err != nil {
+		if err := s.rewrite(p, keep, nil); err != nil {
 			return err
 		}
 	}
@@ -64,6 +65,7 @@ var errNeeded = errors.New("blobs: what is to be dropped is being stored again")
 // Drop writes the packs again without the blobs that list gives. What Has and Add have answered for
 // BEFORE list is called has to be known to list; what they answer for later stays. The order of
 // effects is that of Merge; when Drop fails, the packs that it has not reached are as they were.
+// Damage is for it as for Purge.
 func (s *Store) Drop(list func() ([]Hash, error)) error {
 	s.merging.Lock()
 	defer s.merging.Unlock()
@@ -100,8 +102,7 @@ func (s *Store) dropFrom(p *pack, hashes []Hash, keep func(h *Hash) bool) error 
 		if err != nil || !droppable {
 			return err
 		}
-		_, err = s.mergePacks([]*pack{p}, keep, (*merge).neededAgain, atOnce)
-		if err != nil {
+		if err := s.rewrite(p, keep, (*merge).neededAgain); err != nil {
 			return err
 		}
 		if !slices.Contains(s.list.Load().packs, p) {

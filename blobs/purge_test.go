@@ -1,9 +1,13 @@
 package blobs
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"testing"
+
+	"pws/internal/disk/disktest"
 )
 
 // TestDrop drops blobs that were answered for BEFORE, and keeps one that is stored again meanwhile.
@@ -108,5 +112,78 @@ func TestDropAndPurgeMakeNoPauses(t *testing.T) {
 	}
 	if yields == 0 {
 		t.Error("no pause while merging")
+	}
+}
+
+// TestPurgeBesideDamage purges and drops blobs of a pack in which a block is damaged: one that they
+// are not in, and then the block itself. Its other blobs stay damaged.
+func TestPurgeBesideDamage(t *testing.T) {
+	dir := t.TempDir()
+	s := mustOpen(t, Options{Dir: dir})
+	large := func(n int) []byte { return bytes.Repeat(fmt.Appendf(nil, "xylo%d ", n), smallBytes) }
+	contents := [][]byte{large(0), large(1), large(2), []byte("damaged one"), []byte("damaged two")}
+	for n, content := range contents {
+		s.Add(uint64(n+1), Sum(content), content)
+	}
+	mustPack(t, s, uint64(len(contents)))
+	name := s.list.Load().packs[0].name
+	pack, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.Index(pack, []byte("damaged one"))
+	if at < 0 {
+		t.Fatal("the small blobs are compressed")
+	}
+	pack[at] ^= 1
+	if err := os.WriteFile(name, pack, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check := func(gone, sound, damaged [][]byte) {
+		t.Helper()
+		for _, content := range gone {
+			if _, err := s.Get(Sum(content)); !errors.Is(err, ErrNotFound) {
+				t.Errorf("%.12q: %v", content, err)
+			}
+		}
+		for _, content := range sound {
+			mustGet(t, s, content)
+		}
+		for _, content := range damaged {
+			if _, err := s.Get(Sum(content)); !errors.Is(err, ErrCorrupt) {
+				t.Errorf("%.12q: %v", content, err)
+			}
+		}
+	}
+	again := func() {
+		t.Helper()
+		s.Close()
+		s = mustOpen(t, Options{Dir: dir})
+	}
+	again()
+	if err := s.Purge([]Hash{Sum(contents[0])}); err != nil {
+		t.Fatal(err)
+	}
+	check(contents[:1], contents[1:3], contents[3:])
+	again()
+	err = s.Drop(func() ([]Hash, error) { return []Hash{Sum(contents[1])}, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(contents[:2], contents[2:3], contents[3:])
+	if err := s.Purge([]Hash{Sum(contents[4])}); err != nil {
+		t.Fatal(err)
+	}
+	again()
+	check([][]byte{contents[0], contents[1], contents[4]}, contents[2:3], contents[3:4])
+	if name, err := disktest.Holding(dir, "damaged two"); err != nil || name != "" {
+		t.Errorf("it is still in %s, %v", name, err)
+	}
+	if _, err := s.Merge(nil); err != nil {
+		t.Error(err)
+	}
+	s.Close()
+	if _, err := Verify(dir, nil); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("a check says %v", err)
 	}
 }
