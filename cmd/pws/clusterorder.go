@@ -9,6 +9,7 @@ import (
 
 	"pws/actors"
 	"pws/cluster"
+	"pws/internal/datadir"
 	"pws/internal/fault"
 )
 
@@ -127,6 +128,9 @@ func (c *ClusterJoinCommand) Run(ctx context.Context, out io.Writer) error {
 
 // Run keeps what the member has accepted, and removes what makes the directory that of a member.
 func (c *ClusterLeaveCommand) Run(out io.Writer) error {
+	if err := datadir.RequireOwner(c.Data); err != nil {
+		return err
+	}
 	left, err := cluster.Leave(c.Data)
 	if err != nil {
 		return err

@@ -64,6 +64,9 @@ type ReindexCommand struct {
 
 // Run builds the index and prints its size.
 func (c *ReindexCommand) Run(out io.Writer) error {
+	if err := datadir.RequireOwner(c.Data); err != nil {
+		return err
+	}
 	documents, err := actors.Reindex(c.Data, slog.New(slog.DiscardHandler))
 	if errors.Is(err, datadir.ErrMember) {
 		err = fmt.Errorf("%w: nothing was changed; remove the folder %s, and the next start makes the "+

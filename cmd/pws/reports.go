@@ -71,6 +71,9 @@ func (c *ReportsCommand) Run(out io.Writer) error {
 // handleReports refuses a data directory with a running server, which has a command of its own, and
 // that of a member of a group, which writes what its group agrees on and nothing else.
 func handleReports(dir string, reports []id.ID, log *slog.Logger) error {
+	if err := datadir.RequireOwner(dir); err != nil {
+		return err
+	}
 	err := actors.HandleReports(dir, reports, log)
 	switch {
 	case errors.Is(err, journal.ErrLocked):

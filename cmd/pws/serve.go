@@ -116,6 +116,9 @@ func (c *ServeCommand) Run(out io.Writer) error {
 	serverConfig.BodyMemory = fitted.bodies
 	serverConfig.Connections = int(fitted.connections)
 	keepPrivate()
+	if err := datadir.RequireOwner(c.Data); err != nil {
+		return err
+	}
 	if err := datadir.RequirePrivate(c.Data); err != nil {
 		return err
 	}
