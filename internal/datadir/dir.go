@@ -93,7 +93,7 @@ func LoadSecret(dir string) ([]byte, error) {
 	name := filepath.Join(dir, SecretName)
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := requireNew(dir); err != nil {
+		if err := requireNew(dir, newSecretAdvice); err != nil {
 			return nil, err
 		}
 		secret := make([]byte, secretBytes)

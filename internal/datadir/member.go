@@ -23,7 +23,7 @@ func AdoptSecret(dir string, text []byte) error {
 	name := filepath.Join(dir, SecretName)
 	own, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := requireNew(dir); err != nil {
+		if err := requireNew(dir, groupSecretAdvice); err != nil {
 			return err
 		}
 		return writeDurably(name, append(bytes.Clone(text), '\n'))

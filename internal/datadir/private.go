@@ -87,13 +87,21 @@ func requireFormat(dir string) error {
 	return nil
 }
 
-// requireNew refuses a directory that has been in use.
-func requireNew(dir string) error {
+// What to do about a secret that is lost, where there is no backup. Credentials are stored as their
+// hashes, so they are not lost with it.
+const (
+	newSecretAdvice = "write 64 random hexadecimal digits to it: sessions stay valid, but event " +
+		"IDs, cursors, open forms and codes of the web page end, and a request that makes a project " +
+		"makes another one when it is sent again"
+	groupSecretAdvice = "copy the file of the same name from the folder of --cluster-keys"
+)
+
+// requireNew refuses a directory that has been in use without its secret.
+func requireNew(dir, advice string) error {
 	for _, part := range []string{SnapshotName, BlobsName} {
 		if _, err := os.Stat(filepath.Join(dir, part)); !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%s is missing, but the data directory is in use: copy the file from a "+
-				"backup of it. If there is none, write 64 random hexadecimal digits to it; all "+
-				"sessions then end", filepath.Join(dir, SecretName))
+				"backup of it; if there is none, %s", filepath.Join(dir, SecretName), advice)
 		}
 	}
 	return nil
