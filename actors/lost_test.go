@@ -74,6 +74,8 @@ func TestStartWithoutPacks(t *testing.T) {
 	}
 	s.saver.running.Unlock()
 	s.do(0, s.create(work.Public), putOf("a", "content"))
+	// The position of the snapshot may follow the answer.
+	waitFor(t, func() bool { return s.journal.Durable() == s.journal.Stats().Last })
 	if err := s.Save(); err == nil {
 		t.Fatal("the snapshot was written")
 	}
