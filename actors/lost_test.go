@@ -125,19 +125,7 @@ func TestStartNoticesALostLog(t *testing.T) {
 
 // A log that lost its begin, or begins behind the snapshot, is named too.
 func TestStartNoticesALostSnapshot(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "data")
-	s := newService(t, dir)
-	project := s.create(work.Public)
-	for n := range uint64(100) {
-		s.do(0, project, &work.PutFile{Path: "noise", Blob: noise(n, 100<<10),
-			ContentType: "text/plain"})
-	}
-	copied := crashCopy(t, dir)
-	names, err := filepath.Glob(filepath.Join(copied, "log", "0*"))
-	if err != nil || len(names) < 2 {
-		t.Fatalf("too little log: %v, %v", names, err)
-	}
-	remove(t, names[0])
+	copied := withoutLogBegin(t)
 	wantNoStart(t, copied, filepath.Join(copied, datadir.LogName), "the log begins with entry",
 		"restore a backup")
 }

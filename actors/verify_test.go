@@ -371,7 +371,9 @@ func TestVerifyNamesMissingContents(t *testing.T) {
 	}
 }
 
-func TestVerifyNamesACutLog(t *testing.T) {
+// withoutLogBegin is a data directory without a snapshot, whose log has lost its first segment.
+func withoutLogBegin(t *testing.T) string {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
 	s := newService(t, dir)
 	s.create(work.Public)
@@ -385,6 +387,11 @@ func TestVerifyNamesACutLog(t *testing.T) {
 		t.Fatalf("too little log: %v, %v", names, err)
 	}
 	remove(t, names[0])
+	return copied
+}
+
+func TestVerifyNamesACutLog(t *testing.T) {
+	copied := withoutLogBegin(t)
 	wantFaults(t, copied, filepath.Join(copied, "log"), "the log begins with entry")
 }
 

@@ -99,7 +99,7 @@ func (s *Store) Merge(live func(Hash) bool) (MergeStats, error) {
 	if err != nil || len(inputs) == 0 {
 		return MergeStats{}, err
 	}
-	return s.mergePacks(inputs, keep, (*merge).neededAgain, s.yield)
+	return s.mergePacks(&merge{s: s, yield: s.yield}, inputs, keep, (*merge).neededAgain)
 }
 
 func (s *Store) setMerging(on bool) {
@@ -188,27 +188,21 @@ type merge struct {
 // by Pack at the same time.
 func atOnce() {}
 
-// mergePacks writes packs into a new one. keepOld, if given, is asked BEFORE a pack goes whether it
-// has to stay. yield is called between small steps.
-func (s *Store) mergePacks(
-	inputs []*pack, keep func(*Hash) bool, keepOld func(*merge, *pack) bool, yield func(),
-) (MergeStats, error) {
-	return s.runMerge(&merge{s: s, dropped: map[*pack]marks{}, yield: yield}, inputs, keep, keepOld)
-}
-
 // rewrite writes a pack again for those who wait that something leaves it: Drop and Purge. What is
 // damaged in it stays damaged, and does not keep the rest on the disk.
 func (s *Store) rewrite(
 	p *pack, keep func(*Hash) bool, keepOld func(*merge, *pack) bool,
 ) error {
-	m := &merge{s: s, dropped: map[*pack]marks{}, yield: atOnce, must: true}
-	_, err := s.runMerge(m, []*pack{p}, keep, keepOld)
+	_, err := s.mergePacks(&merge{s: s, yield: atOnce, must: true}, []*pack{p}, keep, keepOld)
 	return err
 }
 
-func (s *Store) runMerge(
+// mergePacks writes packs into a new one. keepOld, if given, is asked BEFORE a pack goes whether it
+// has to stay.
+func (s *Store) mergePacks(
 	m *merge, inputs []*pack, keep func(*Hash) bool, keepOld func(*merge, *pack) bool,
 ) (MergeStats, error) {
+	m.dropped = map[*pack]marks{}
 	defer func() {
 		if m.b != nil {
 			m.b.abort()

@@ -223,34 +223,29 @@ func (w *Web) Failure(c *api.Call, failure api.WebFailure) []byte {
 
 // missingPages answers addresses below the page that are none.
 func (w *Web) missingPages() []*api.Operation {
-	return []*api.Operation{
-		anyQuery(w.pageOrElsewhere("missing", api.WebPath+"{rest*}", nil,
-			func(v *visit) (view, string, error) {
-				// A person who loads the address of a form again gets the page that it is on.
-				rest := v.Param("rest")
-				if above := strings.LastIndexByte(rest, '/'); w.verbs[rest[above+1:]] {
-					page := api.WebPath + rest[:max(0, above)]
-					if part := v.Query[partParam.Name]; part != "" {
-						page += "?" + partParam.Name + "=" + url.QueryEscape(part)
-					}
-					return view{}, page, nil
+	missing := w.pageOrElsewhere("missing", api.WebPath+"{rest*}", nil,
+		func(v *visit) (view, string, error) {
+			// A person who loads the address of a form again gets the page that it is on.
+			rest := v.Param("rest")
+			if above := strings.LastIndexByte(rest, '/'); w.verbs[rest[above+1:]] {
+				page := api.WebPath + rest[:max(0, above)]
+				if part := v.Query[partParam.Name]; part != "" {
+					page += "?" + partParam.Name + "=" + url.QueryEscape(part)
 				}
-				if page := strings.TrimRight(rest, "/"); page != rest {
-					_, query, _ := strings.Cut(v.Target, "?")
-					if query != "" {
-						page += "?" + query
-					}
-					return view{}, api.WebPath + page, nil
+				return view{}, page, nil
+			}
+			if page := strings.TrimRight(rest, "/"); page != rest {
+				_, query, _ := strings.Cut(v.Target, "?")
+				if query != "" {
+					page += "?" + query
 				}
-				return view{}, "", errNoPage()
-			})),
-	}
-}
-
-// anyQuery makes a page accept any query: an address that is none has no parameters to check.
-func anyQuery(page *api.Operation) *api.Operation {
-	page.AnyQuery = true
-	return page
+				return view{}, api.WebPath + page, nil
+			}
+			return view{}, "", errNoPage()
+		})
+	// An address that is none has no parameters to check.
+	missing.AnyQuery = true
+	return []*api.Operation{missing}
 }
 
 // at is an address of the page: parts are escaped.

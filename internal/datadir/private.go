@@ -76,15 +76,24 @@ func Tighten(dir string) error {
 // anything else. The file must not be guessed, because the data may be of another version.
 func requireFormat(dir string) error {
 	name := filepath.Join(dir, FormatName)
-	for _, part := range []string{LogName, SnapshotName, BlobsName} {
+	part := firstOf(dir, LogName, SnapshotName, BlobsName)
+	if part == "" {
+		return nil
+	}
+	return fmt.Errorf("%s is missing, but %s is there: copy the file from a backup of the data "+
+		"directory, or, if this program has written it, give: echo '%s' > '%s'", name, part,
+		strings.TrimSpace(formatText), name)
+}
+
+// firstOf is the path of the first part of a directory that is there, or may be; empty for none.
+func firstOf(dir string, parts ...string) string {
+	for _, part := range parts {
 		part = filepath.Join(dir, part)
 		if _, err := os.Stat(part); !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s is missing, but %s is there: copy the file from a backup of the data "+
-				"directory, or, if this program has written it, give: echo '%s' > '%s'", name, part,
-				strings.TrimSpace(formatText), name)
+			return part
 		}
 	}
-	return nil
+	return ""
 }
 
 // What to do about a secret that is lost, where there is no backup. Credentials are stored as their
@@ -98,11 +107,9 @@ const (
 
 // requireNew refuses a directory that has been in use without its secret.
 func requireNew(dir, advice string) error {
-	for _, part := range []string{SnapshotName, BlobsName} {
-		if _, err := os.Stat(filepath.Join(dir, part)); !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s is missing, but the data directory is in use: copy the file from a "+
-				"backup of it; if there is none, %s", filepath.Join(dir, SecretName), advice)
-		}
+	if firstOf(dir, SnapshotName, BlobsName) == "" {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%s is missing, but the data directory is in use: copy the file from a backup "+
+		"of it; if there is none, %s", filepath.Join(dir, SecretName), advice)
 }
