@@ -368,9 +368,6 @@ func (v *verifier) checkJoin() bool {
 	return err == nil
 }
 
-// joinAdvice describes the recovery of a data directory without a part of its log, for operators.
-const joinAdvice = "keep the directory as it is and restore a backup of it to another place"
-
 // CheckJoin returns journal.ErrCorrupt if entries are missing between a snapshot, which covers
 // entries up to covered, and a log with the entries from first to last.
 func CheckJoin(dir string, covered, first, last uint64) error {
@@ -378,10 +375,10 @@ func CheckJoin(dir string, covered, first, last uint64) error {
 	switch {
 	case first > covered+1:
 		return fmt.Errorf("%w: %s: the log begins with entry %d and the snapshot covers entries up to "+
-			"%d: those between are lost; %s", journal.ErrCorrupt, dir, first, covered, joinAdvice)
+			"%d: those between are lost; %s", journal.ErrCorrupt, dir, first, covered, feed.LostLogAdvice)
 	case last < covered:
 		return fmt.Errorf("%w: %s: the log ends with entry %d and the snapshot covers entries up to "+
-			"%d: the end of the log is lost; %s", journal.ErrCorrupt, dir, last, covered, joinAdvice)
+			"%d: the end of the log is lost; %s", journal.ErrCorrupt, dir, last, covered, feed.LostLogAdvice)
 	}
 	return nil
 }

@@ -385,6 +385,10 @@ func Verify(dir string) (report Report, err error) {
 	return s.report, errors.Join(err, lock.Close())
 }
 
+// LostLogAdvice describes the recovery of a data directory without a part of its log, for
+// operators.
+const LostLogAdvice = "keep the directory as it is and restore a backup of it to another place"
+
 // DamageAdvice describes the recovery of a damaged feed, for operators.
 const DamageAdvice = "events older than the log are in the feed alone: restore it from a backup, " +
 	"or remove the folder to begin with those that the log still has"
@@ -398,8 +402,8 @@ func CheckJoin(dir string, covered, first, last uint64) error {
 			"those between are lost; %s", ErrCorrupt, dir, covered, first, DamageAdvice)
 	case covered > last:
 		return fmt.Errorf("%w: %s covers entries up to %d and the log ends with entry %d: "+
-			"the end of the log is lost, or the feed is another log's; keep the directory as it is and "+
-			"restore a backup of it to another place", ErrCorrupt, dir, covered, last)
+			"the end of the log is lost, or the feed is another log's; %s", ErrCorrupt, dir, covered, last,
+			LostLogAdvice)
 	}
 	return nil
 }
