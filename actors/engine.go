@@ -22,7 +22,6 @@ import (
 	"pws/identity"
 	"pws/index"
 	"pws/internal/datadir"
-	"pws/internal/disk"
 	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/internal/spill"
@@ -38,7 +37,8 @@ type Config struct {
 	// CacheBytes bounds the contents kept in memory after they were read from disk; 256 MiB.
 	CacheBytes int64
 	// ReserveBytes is the free disk space below which writes are refused; what a snapshot needs at
-	// most, and no more than a quarter of the disk. Negative switches all checks off.
+	// most, and no more than a quarter of what the disk has for the server. Negative switches all
+	// checks off.
 	ReserveBytes int64
 	// SnapshotLogBytes is how much log, before compression, makes a snapshot due; 128 MiB. It and
 	// the next one are less where the reserve would not cover such a snapshot.
@@ -266,11 +266,9 @@ func (e *Engine) openStores() (*Recovery, error) {
 	if err := datadir.Prepare(dir); err != nil {
 		return nil, err
 	}
-	_, total, err := disk.Free(dir)
-	if err != nil {
+	if err := e.fitDisk(); err != nil {
 		return nil, err
 	}
-	e.config.fitDisk(total)
 	log, found, err := e.config.OpenJournal(e.logOptions(filepath.Join(dir, datadir.LogName)))
 	if err != nil {
 		return nil, err

@@ -30,7 +30,8 @@ const (
 	spaceFloorMax = 16 << 20
 	// spaceFloorPart is the part of a small reserve that the floor is.
 	spaceFloorPart = 8
-	// spaceDiskPart is the part of a small disk that the reserve is where nothing else is set.
+	// spaceDiskPart is the part of its share of a disk that the reserve is at most, where no
+	// reserve is given.
 	spaceDiskPart = 4
 	// snapshotFixedBytes are headers, indexes and manifests of one snapshot with its packs.
 	snapshotFixedBytes = 8 << 20
@@ -49,23 +50,46 @@ func snapshotRoom(blobBytes, logBytes int64) int64 {
 
 func spaceFloor(reserve int64) int64 { return min(spaceFloorMax, reserve/spaceFloorPart) }
 
-// fitDisk completes the reserve for a disk of a size, and makes a snapshot due so early that the
-// reserve covers it.
-func (c *Config) fitDisk(total int64) {
+// fitDisk completes the reserve, and makes a snapshot due so early that the reserve covers it. What
+// a disk has for the server is the free space and what the server uses already: a disk that others
+// have filled leaves a small reserve and not a server that refuses all writes, and a restart does
+// not shrink the reserve of a disk that the server itself has filled.
+func (e *Engine) fitDisk() error {
+	if e.config.ReserveBytes == 0 {
+		free, err := e.config.freeBytes()
+		if err != nil {
+			return err
+		}
+		e.config.fitReserve(free + folderBytes(e.config.Dir))
+		if needed := e.config.reserveNeeded(); e.config.ReserveBytes < needed {
+			e.log.Warn("little disk space is free: snapshots run earlier until the next start",
+				"free", free, "reserve", e.config.ReserveBytes, "usual-reserve", needed)
+		}
+	}
+	e.config.fitSnapshots()
+	return nil
+}
+
+// reserveNeeded is the reserve that snapshots of the sizes asked for need.
+func (c *Config) reserveNeeded() int64 {
+	return snapshotRoom(c.SnapshotBlobBytes, c.SnapshotLogBytes) + 2*spaceFloorMax
+}
+
+// fitReserve sets the reserve for so many bytes that a disk has for the server.
+func (c *Config) fitReserve(bytes int64) {
+	c.ReserveBytes = max(1, min(c.reserveNeeded(), bytes/spaceDiskPart))
+}
+
+// fitSnapshots makes a snapshot due so early that the reserve covers it.
+func (c *Config) fitSnapshots() {
 	if c.ReserveBytes < 0 {
 		return
 	}
-	if c.ReserveBytes == 0 {
-		c.ReserveBytes = snapshotRoom(c.SnapshotBlobBytes, c.SnapshotLogBytes) + 2*spaceFloorMax
-		if total > 0 {
-			c.ReserveBytes = max(1, min(c.ReserveBytes, total/spaceDiskPart))
-		}
-	}
 	room := c.ReserveBytes - 2*spaceFloor(c.ReserveBytes) - snapshotFixedBytes
 	if asked := c.SnapshotBlobBytes + c.SnapshotLogBytes; asked > room {
-		share := float64(max(0, room)) / float64(asked)
-		c.SnapshotBlobBytes = max(snapshotDueMin, int64(share*float64(c.SnapshotBlobBytes)))
-		c.SnapshotLogBytes = max(snapshotDueMin, int64(share*float64(c.SnapshotLogBytes)))
+		part := float64(max(0, room)) / float64(asked)
+		c.SnapshotBlobBytes = max(snapshotDueMin, int64(part*float64(c.SnapshotBlobBytes)))
+		c.SnapshotLogBytes = max(snapshotDueMin, int64(part*float64(c.SnapshotLogBytes)))
 	}
 }
 

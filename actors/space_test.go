@@ -26,11 +26,10 @@ const mib = 1 << 20
 func TestReserveFitsTheDisk(t *testing.T) {
 	for _, c := range []struct {
 		name              string
-		reserve, total    int64
+		reserve, disk     int64
 		want, blobs, logs int64
 	}{
 		{"a large disk", 0, 1 << 40, (256 + 128 + 8 + 32) * mib, 256 * mib, 128 * mib},
-		{"a size that is not known", 0, 0, (256 + 128 + 8 + 32) * mib, 256 * mib, 128 * mib},
 		{"a disk of 256 MiB", 0, 256 * mib, 64 * mib, 27962026, 13981013},
 		{"a tiny disk", 0, 8 * mib, 2 * mib, mib, mib},
 		{"a reserve that is given", 64 * mib, 1 << 40, 64 * mib, 27962026, 13981013},
@@ -40,7 +39,10 @@ func TestReserveFitsTheDisk(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			config := Config{ReserveBytes: c.reserve, SnapshotBlobBytes: 256 * mib,
 				SnapshotLogBytes: 128 * mib}
-			config.fitDisk(c.total)
+			if c.reserve == 0 {
+				config.fitReserve(c.disk)
+			}
+			config.fitSnapshots()
 			if config.ReserveBytes != c.want || config.SnapshotBlobBytes != c.blobs ||
 				config.SnapshotLogBytes != c.logs {
 				t.Errorf("reserve %d, contents %d, log %d", config.ReserveBytes,
@@ -53,6 +55,26 @@ func TestReserveFitsTheDisk(t *testing.T) {
 					config.ReserveBytes)
 			}
 		})
+	}
+}
+
+// TestReserveOfACrowdedDisk starts on a disk that others have filled: the reserve is a quarter of
+// what is left, so that writes are accepted, and stays that AFTER the server has used a part.
+func TestReserveOfACrowdedDisk(t *testing.T) {
+	const left, want, few = 400 * mib, 100 * mib, mib / 2
+	var free atomic.Int64
+	free.Store(left)
+	config := quiet(t.TempDir())
+	config.ReserveBytes, config.free = 0, freeIn(&free)
+	for n := range 2 {
+		e := start(t, config)
+		if space := e.Space(); !space.Writable ||
+			space.ReserveBytes < want-few || space.ReserveBytes > want+few {
+			t.Fatalf("%+v", space)
+		}
+		createProject(t, e, register(t, e, fmt.Sprint("owner", n)), work.Private)
+		stop(t, e)
+		free.Store(left - folderBytes(config.Dir))
 	}
 }
 
