@@ -44,7 +44,7 @@ func claimCrashParts(t *testing.T, e *Engine) (racing []id.ID, project id.ID, ta
 
 // claimPlaces are the tasks, whatever their status is, in the order of their IDs.
 func claimPlaces(e *Engine) []index.TaskPlace {
-	return sorted(append(places(e, work.TaskOpen), places(e, work.TaskInProgress)...))
+	return inRank(append(places(e, work.TaskOpen), places(e, work.TaskInProgress)...))
 }
 
 // TestClaimCrashChild is the child process of TestClaimCrash: its workers race for tasks until it

@@ -149,7 +149,7 @@ type Engine struct {
 	handles *xsync.MapOf[id.ID, *handle]
 	// broken says why projects take no orders, until the process is started again.
 	broken *xsync.MapOf[id.ID, error]
-	owners ownerIndex
+	owners *ownerIndex
 	inbox  *index.Inbox
 	// accounts count what agents store.
 	accounts  *accounts

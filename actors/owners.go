@@ -4,18 +4,23 @@ import (
 	"cmp"
 	"encoding/binary"
 	"slices"
-
-	"github.com/tidwall/btree"
+	"sync"
 
 	"pws/internal/id"
+	"pws/internal/sorted"
 	"pws/work"
 )
 
 // ownerIndex finds the projects that may own a record, by the project bits of its ID. It takes some
 // 12 bytes a project.
-type ownerIndex struct{ order *btree.BTreeG[*handle] }
+type ownerIndex struct {
+	mu    sync.RWMutex
+	order sorted.Set[*handle]
+}
 
-func newOwnerIndex() ownerIndex { return ownerIndex{order: btree.NewBTreeG(byProjectBits)} }
+func newOwnerIndex() *ownerIndex {
+	return &ownerIndex{order: sorted.By(byProjectBits, sorted.Degree).New()}
+}
 
 func byProjectBits(a, b *handle) bool {
 	if one, other := a.id.ProjectBits(), b.id.ProjectBits(); one != other {
@@ -24,11 +29,15 @@ func byProjectBits(a, b *handle) bool {
 	return a.id.Compare(b.id) < 0
 }
 
-func (o ownerIndex) add(h *handle) { o.order.Set(h) }
+func (o *ownerIndex) add(h *handle) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.order.Set(h)
+}
 
 // load adds many handles to an empty index. They are sorted by copies of their bits first, so that
 // neither the sort nor the tree looks up handles all over the memory.
-func (o ownerIndex) load(all []*handle) {
+func (o *ownerIndex) load(all []*handle) {
 	type ordered struct {
 		bits uint32
 		*handle
@@ -43,6 +52,8 @@ func (o ownerIndex) load(all []*handle) {
 		}
 		return a.id.Compare(b.id)
 	})
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	for at := range order {
 		o.order.Load(order[at].handle)
 	}
@@ -53,10 +64,12 @@ func (o ownerIndex) load(all []*handle) {
 const candidatesMax = 8
 
 // of are the projects that may own a record.
-func (o ownerIndex) of(record id.ID) (candidates []*handle) {
+func (o *ownerIndex) of(record id.ID) (candidates []*handle) {
 	var entropy [10]byte
 	bits := record.ProjectBits()
 	binary.BigEndian.PutUint32(entropy[:], bits)
+	o.mu.RLock()
+	defer o.mu.RUnlock()
 	o.order.Ascend(&handle{id: id.New(0, entropy)}, func(h *handle) bool {
 		if h.id.ProjectBits() != bits || len(candidates) == candidatesMax {
 			return false

@@ -99,13 +99,13 @@ func checkFound(t testing.TB, what string, e *Engine) {
 		t.Errorf("%s: %d tasks are indexed, want %d", what, of.Tasks.Len(), total)
 	}
 	for status := work.TaskOpen; !status.Final(); status++ {
-		if got := places(e, status); !slices.Equal(got, sorted(public[status])) {
+		if got := places(e, status); !slices.Equal(got, inRank(public[status])) {
 			t.Errorf("%s: %s: listed %v, want %v", what, status, got, public[status])
 		}
 	}
 	for agent, tasks := range own {
 		var want []id.ID
-		for _, place := range sorted(tasks) {
+		for _, place := range inRank(tasks) {
 			if !slices.Contains(want, place.Project) {
 				want = append(want, place.Project)
 			}
@@ -135,7 +135,7 @@ func checkClaims(
 	}
 }
 
-func sorted(list []index.TaskPlace) []index.TaskPlace {
+func inRank(list []index.TaskPlace) []index.TaskPlace {
 	slices.SortFunc(list, func(a, b index.TaskPlace) int {
 		return cmp.Or(-cmp.Compare(a.Priority, b.Priority), a.Task.Compare(b.Task))
 	})

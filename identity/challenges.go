@@ -5,9 +5,8 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/tidwall/btree"
-
 	"pws/internal/id"
+	"pws/internal/sorted"
 )
 
 // Anybody can request a challenge, and each is stored until it expires. Two bounds keep requests of
@@ -25,7 +24,7 @@ type challenges struct {
 	// rooms hold the IDs for agents that exist and those for registrations.
 	rooms [2]idTree[struct{}]
 	// waiting holds those that are not completed, by who they wait for.
-	waiting *btree.BTreeG[waitingEntry]
+	waiting sorted.Set[waitingEntry]
 }
 
 // waitingEntry is a challenge of a public key, or of an agent that adds a key.
@@ -42,10 +41,9 @@ func lessWaiting(a, b waitingEntry) bool {
 
 func newChallenges() challenges {
 	return challenges{
-		idTree: newIDTree[*Challenge](),
-		rooms:  [2]idTree[struct{}]{newIDTree[struct{}](), newIDTree[struct{}]()},
-		waiting: btree.NewBTreeGOptions(lessWaiting,
-			btree.Options{NoLocks: true}),
+		idTree:  newIDTree[*Challenge](),
+		rooms:   [2]idTree[struct{}]{newIDTree[struct{}](), newIDTree[struct{}]()},
+		waiting: sorted.By(lessWaiting, sorted.Degree).New(),
 	}
 }
 

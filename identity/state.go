@@ -5,9 +5,8 @@ import (
 	"iter"
 	"strings"
 
-	"github.com/tidwall/btree"
-
 	"pws/internal/id"
+	"pws/internal/sorted"
 )
 
 // State is the whole state of identity at one position of the log. It consists of persistent
@@ -15,15 +14,15 @@ import (
 // read.
 type State struct {
 	agents  idTree[*Agent]
-	handles *btree.Map[string, id.ID] // by lower-case handle
+	handles sorted.Map[id.ID] // by lower-case handle
 	// looks holds the looks of all handles.
-	looks      *btree.Map[string, struct{}]
+	looks      sorted.Map[struct{}]
 	keyOwners  idTree[id.ID] // key ID → agent ID
-	publicKeys *btree.Map[string, keyRef]
+	publicKeys sorted.Map[keyRef]
 	sessions   sessionTrie // by credential hash
 	sessionIDs idTree[*Session]
 	challenges challenges
-	due        *btree.BTreeG[dueEntry]
+	due        sorted.Set[dueEntry]
 	reports    idTree[*Report]
 	// openReports counts the unhandled reports by reporter.
 	openReports idTree[int]
@@ -42,13 +41,13 @@ type keyRef struct {
 func New() *State {
 	return &State{
 		agents:     newIDTree[*Agent](),
-		handles:    new(btree.Map[string, id.ID]),
-		looks:      new(btree.Map[string, struct{}]),
+		handles:    sorted.NewMap[id.ID](),
+		looks:      sorted.NewMap[struct{}](),
 		keyOwners:  newIDTree[id.ID](),
-		publicKeys: new(btree.Map[string, keyRef]),
+		publicKeys: sorted.NewMap[keyRef](),
 		sessionIDs: newIDTree[*Session](),
 		challenges: newChallenges(),
-		due:        btree.NewBTreeGOptions(lessDue, btree.Options{NoLocks: true}),
+		due:        sorted.By(lessDue, sorted.Degree).New(),
 		reports:    newIDTree[*Report](),
 
 		openReports: newIDTree[int](),

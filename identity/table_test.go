@@ -456,7 +456,7 @@ func TestImportsAndGoroutines(t *testing.T) {
 		"bytes", "cmp", "crypto/ed25519", "crypto/hmac", "crypto/sha256", "encoding/base64",
 		"encoding/binary", "errors", "fmt", "iter", "math", "math/big", "math/bits", "slices", "strconv",
 		"strings", "unicode", "unicode/utf8", "github.com/fxamacker/cbor/v2",
-		"github.com/tidwall/btree", "pws/internal/fault", "pws/internal/id",
+		"pws/internal/fault", "pws/internal/id", "pws/internal/sorted",
 	}
 	for _, file := range sources(t) {
 		for _, spec := range file.Imports {

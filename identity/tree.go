@@ -3,9 +3,8 @@ package identity
 import (
 	"encoding/binary"
 
-	"github.com/tidwall/btree"
-
 	"pws/internal/id"
+	"pws/internal/sorted"
 )
 
 // idPair is an entry of a tree by ID; the key is inline, so that a search reads no other memory.
@@ -15,11 +14,11 @@ type idPair[V any] struct {
 }
 
 // idTree is a persistent map by ID. Copies share their nodes until one of them writes.
-type idTree[V any] struct{ tree *btree.BTreeG[idPair[V]] }
+type idTree[V any] struct{ tree sorted.Set[idPair[V]] }
 
 func newIDTree[V any]() idTree[V] {
 	less := func(a, b idPair[V]) bool { return lessID(&a.key, &b.key) }
-	return idTree[V]{btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})}
+	return idTree[V]{sorted.By(less, sorted.Degree).New()}
 }
 
 // lessID orders like id.ID.Compare, by two words instead of sixteen bytes.

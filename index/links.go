@@ -5,9 +5,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/tidwall/btree"
-
 	"pws/internal/id"
+	"pws/internal/sorted"
 )
 
 // LinkKind says why a project names a target.
@@ -81,7 +80,7 @@ type readerLink struct {
 type Links struct {
 	mu struct {
 		sync.RWMutex
-		order *btree.BTreeG[linkPlace]
+		order sorted.Set[linkPlace]
 		// counted holds the projects with links that count.
 		counted map[id.ID]*ProjectLinks
 		// open counts the links that everybody may see; own counts the others for each reader.
@@ -93,7 +92,7 @@ type Links struct {
 // NewLinks makes an empty index.
 func NewLinks() *Links {
 	l := new(Links)
-	l.mu.order = btree.NewBTreeGOptions(byLink, btree.Options{NoLocks: true})
+	l.mu.order = sorted.By(byLink, sorted.Degree).New()
 	l.mu.counted = map[id.ID]*ProjectLinks{}
 	l.mu.open, l.mu.own = map[Link]int{}, map[readerLink]int{}
 	return l

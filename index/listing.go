@@ -3,10 +3,9 @@ package index
 import (
 	"sync"
 
-	"github.com/tidwall/btree"
-
 	"pws/internal/disk"
 	"pws/internal/id"
+	"pws/internal/sorted"
 	"pws/work"
 )
 
@@ -32,14 +31,14 @@ func (p Position) Before(other Position) bool { return other.newer(p) }
 type Listing struct {
 	mu struct {
 		sync.RWMutex
-		order *btree.BTreeG[Position]
+		order sorted.Set[Position]
 	}
 }
 
 // NewListing makes an empty listing.
 func NewListing() *Listing {
 	l := new(Listing)
-	l.mu.order = btree.NewBTreeGOptions(Position.newer, btree.Options{NoLocks: true})
+	l.mu.order = sorted.By(Position.newer, sorted.Degree).New()
 	return l
 }
 

@@ -8,10 +8,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/tidwall/btree"
-
 	"pws/internal/disk"
 	"pws/internal/id"
+	"pws/internal/sorted"
 	"pws/work"
 )
 
@@ -24,7 +23,7 @@ type Memberships struct {
 		// of holds the memberships of each agent, in no order.
 		of map[id.ID][]membership
 		// ends are the deleted projects, by the time from which they cannot be restored.
-		ends *btree.BTreeG[Position]
+		ends sorted.Set[Position]
 	}
 }
 
@@ -77,7 +76,7 @@ func (f *MembershipFilter) matches(
 func NewMemberships() *Memberships {
 	m := new(Memberships)
 	m.mu.projects, m.mu.of = map[id.ID]*memberProject{}, map[id.ID][]membership{}
-	m.mu.ends = btree.NewBTreeGOptions(Position.Before, btree.Options{NoLocks: true})
+	m.mu.ends = sorted.By(Position.Before, sorted.Degree).New()
 	return m
 }
 

@@ -7,9 +7,8 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/tidwall/btree"
-
 	"pws/internal/id"
+	"pws/internal/sorted"
 	"pws/work"
 )
 
@@ -91,8 +90,8 @@ type Tasks struct {
 	orders struct {
 		// public is by status; expiry holds all claims, and expired ones until their expiry is
 		// recorded.
-		public [work.TaskInReview + 1]*btree.BTreeG[*taskNode]
-		expiry *btree.BTreeG[*taskNode]
+		public [work.TaskInReview + 1]sorted.Set[*taskNode]
+		expiry sorted.Set[*taskNode]
 		// terms holds the OPEN tasks of public active projects; subjects holds the projects of
 		// those tasks.
 		terms    postings[*taskNode]
@@ -109,7 +108,7 @@ type taskData struct {
 	subjects Terms
 	free     int
 	// open holds the OPEN tasks if the project is not public; it is nil until there is one.
-	open *btree.BTreeG[*taskNode]
+	open sorted.Set[*taskNode]
 }
 
 type (
@@ -123,16 +122,19 @@ func (e *TaskEntry) expiry() Expiry { return Expiry{e.Until, e.Task} }
 
 func placeOf(n *taskNode) TaskPlace { return TaskPlace{n.record.position(), n.project.id} }
 
-func byRank(a, b *taskNode) bool { return a.record.position().Compare(b.record.position()) < 0 }
+func lessRank(a, b *taskNode) bool {
+	return a.record.position().Compare(b.record.position()) < 0
+}
 
-func byExpiry(a, b *taskNode) bool { return a.record.expiry().compare(b.record.expiry()) < 0 }
+func lessExpiry(a, b *taskNode) bool { return a.record.expiry().compare(b.record.expiry()) < 0 }
 
 // taskDegree keeps nodes small, because many projects have few tasks.
 const taskDegree = 16
 
-func newOrder(less func(a, b *taskNode) bool) *btree.BTreeG[*taskNode] {
-	return btree.NewBTreeGOptions(less, btree.Options{NoLocks: true, Degree: taskDegree})
-}
+var (
+	byRank   = sorted.By(lessRank, taskDegree)
+	byExpiry = sorted.By(lessExpiry, taskDegree)
+)
 
 // NewTasks makes an empty index.
 func NewTasks() *Tasks {
@@ -140,10 +142,10 @@ func NewTasks() *Tasks {
 	t.init(func(e *TaskEntry) *id.ID { return &e.Task }, t.linkTask, t.unlinkTask)
 	t.next.Store(math.MaxInt64)
 	for status := range t.orders.public {
-		t.orders.public[status] = newOrder(byRank)
+		t.orders.public[status] = byRank.New()
 	}
-	t.orders.expiry = newOrder(byExpiry)
-	t.orders.terms = newPostings(byRank)
+	t.orders.expiry = byExpiry.New()
+	t.orders.terms = newPostings(lessRank)
 	t.orders.subjects = newPostings(func(a, b *taskProject) bool { return a.id.Compare(b.id) > 0 })
 	return t
 }
@@ -179,7 +181,7 @@ func (t *Tasks) unlinkTask(n *taskNode) {
 }
 
 // order returns the list for the status of a node, nil for a status that no query lists.
-func (t *Tasks) order(n *taskNode) *btree.BTreeG[*taskNode] {
+func (t *Tasks) order(n *taskNode) sorted.Set[*taskNode] {
 	status, p := n.record.Status, n.project
 	if n.record.Until != 0 && n.record.expiry().expiredBy(t.orders.moved) {
 		status = n.record.Then
@@ -190,7 +192,7 @@ func (t *Tasks) order(n *taskNode) *btree.BTreeG[*taskNode] {
 	case status != work.TaskOpen:
 		return nil
 	case p.kept.open == nil:
-		p.kept.open = newOrder(byRank)
+		p.kept.open = byRank.New()
 	}
 	return p.kept.open
 }
@@ -271,7 +273,7 @@ func (t *Tasks) Public(
 }
 
 // placesBehind lists tasks of an order after a position.
-func placesBehind(order *btree.BTreeG[*taskNode], after TaskPosition, limit int) []TaskPlace {
+func placesBehind(order sorted.Set[*taskNode], after TaskPosition, limit int) []TaskPlace {
 	found := make([]TaskPlace, 0, min(limit, order.Len()))
 	take := func(n *taskNode) bool {
 		if n.record.position() != after {

@@ -1,15 +1,14 @@
 package index
 
 import (
-	"github.com/tidwall/btree"
-
 	"pws/internal/id"
+	"pws/internal/sorted"
 	"pws/work"
 )
 
 // addTerms adds an OPEN task of a public project to the lists of its terms, and its project to the
 // lists of the project's subjects.
-func (t *Tasks) addTerms(n *taskNode, order *btree.BTreeG[*taskNode]) {
+func (t *Tasks) addTerms(n *taskNode, order sorted.Set[*taskNode]) {
 	p := &n.project.kept
 	if order != t.orders.public[work.TaskOpen] || !p.active {
 		return
@@ -22,7 +21,7 @@ func (t *Tasks) addTerms(n *taskNode, order *btree.BTreeG[*taskNode]) {
 }
 
 // removeTerms is the reverse of addTerms.
-func (t *Tasks) removeTerms(n *taskNode, order *btree.BTreeG[*taskNode]) {
+func (t *Tasks) removeTerms(n *taskNode, order sorted.Set[*taskNode]) {
 	p := &n.project.kept
 	if order != t.orders.public[work.TaskOpen] || !p.active {
 		return

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unique"
 
-	"github.com/tidwall/btree"
+	"pws/internal/sorted"
 )
 
 // Terms are the words by which a task or a project is found, folded to lower case, sorted, without
@@ -62,18 +62,18 @@ func (t Terms) each(yield func(term string)) {
 // postings maps a term to the sorted values that have it. The empty term is used as the list of all
 // values.
 type postings[T any] struct {
-	orders map[string]*btree.BTreeG[T]
-	less   func(a, b T) bool
+	orders map[string]sorted.Set[T]
+	order  sorted.Order[T]
 }
 
 func newPostings[T any](less func(a, b T) bool) postings[T] {
-	return postings[T]{orders: map[string]*btree.BTreeG[T]{}, less: less}
+	return postings[T]{orders: map[string]sorted.Set[T]{}, order: sorted.By(less, taskDegree)}
 }
 
 func (p postings[T]) set(term string, one T) {
 	order := p.orders[term]
 	if order == nil {
-		order = btree.NewBTreeGOptions(p.less, btree.Options{NoLocks: true, Degree: taskDegree})
+		order = p.order.New()
 		p.orders[strings.Clone(term)] = order
 	}
 	order.Set(one)

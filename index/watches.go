@@ -4,10 +4,9 @@ import (
 	"encoding/binary"
 	"sync"
 
-	"github.com/tidwall/btree"
-
 	"pws/internal/disk"
 	"pws/internal/id"
+	"pws/internal/sorted"
 	"pws/work"
 )
 
@@ -36,14 +35,14 @@ func byAgent(a, b watch) bool {
 type Watches struct {
 	mu struct {
 		sync.RWMutex
-		order *btree.BTreeG[watch]
+		order sorted.Set[watch]
 	}
 }
 
 // NewWatches makes an empty index.
 func NewWatches() *Watches {
 	w := new(Watches)
-	w.mu.order = btree.NewBTreeGOptions(byAgent, btree.Options{NoLocks: true})
+	w.mu.order = sorted.By(byAgent, sorted.Degree).New()
 	return w
 }
 

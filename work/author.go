@@ -15,7 +15,7 @@ type AuthorCount struct {
 	Inherited uint32
 }
 
-func byAuthor(a, b AuthorCount) bool { return a.Agent.Compare(b.Agent) < 0 }
+var byAuthor = inOrder(func(a, b AuthorCount) bool { return a.Agent.Compare(b.Agent) < 0 })
 
 // countAuthor counts a changeset of an author.
 func (p *Project) countAuthor(author id.ID) {

@@ -48,12 +48,12 @@ type commented struct {
 	number  int
 }
 
-func byDiscussion(a, b commented) bool {
+var byDiscussion = inOrder(func(a, b commented) bool {
 	if by := a.comment.Discussion.Compare(b.comment.Discussion); by != 0 {
 		return by < 0
 	}
 	return a.comment.ID.Compare(b.comment.ID) < 0
-}
+})
 
 // last returns the newest comment of a discussion.
 func (c *comments) last(discussion id.ID) (newest commented, ok bool) {

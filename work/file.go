@@ -5,10 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidwall/btree"
-
 	"pws/internal/fault"
 	"pws/internal/id"
+	"pws/internal/sorted"
 	"pws/work/path"
 )
 
@@ -137,7 +136,7 @@ func (p *Project) Files(from string, yield func(FileInfo) bool) {
 
 // FileAt returns the file at a path after a changeset.
 func (p *Project) FileAt(path string, at *Changeset) (FileInfo, bool) {
-	for _, tree := range []*btree.Map[string, *File]{&p.live, &p.gone} {
+	for _, tree := range []sorted.Map[*File]{p.live, p.gone} {
 		if f, ok := tree.Get(path); ok {
 			v, existed := f.at(at.Sequence)
 			if !existed {
@@ -159,7 +158,7 @@ func (p *Project) FilesAt(at *Changeset, from string, yield func(FileInfo) bool)
 func (p *Project) versionsAt(
 	at *Changeset, from, prefix string, yield func(*File, version) bool,
 ) {
-	live, gone := p.live.Iter(), p.gone.Iter()
+	live, gone := p.live.Entries(), p.gone.Entries()
 	more, moreGone := live.Seek(from), gone.Seek(from)
 	for more || moreGone {
 		var f *File
@@ -235,14 +234,14 @@ func (p *Project) requireRoom(path string) error {
 	if p.live.Len() >= FilesMax {
 		return errFileLimitReached()
 	}
-	if other, found := conflictIn(&p.live, path); found {
+	if other, found := conflictIn(p.live, path); found {
 		return errPathConflict(path, other)
 	}
 	return nil
 }
 
 // conflictIn finds a file at a parent folder of the path, or below the path.
-func conflictIn(tree *btree.Map[string, *File], path string) (string, bool) {
+func conflictIn(tree sorted.Map[*File], path string) (string, bool) {
 	for at := range len(path) {
 		if path[at] == '/' {
 			if _, ok := tree.Get(path[:at]); ok {

@@ -3,10 +3,9 @@ package work
 import (
 	"slices"
 
-	"github.com/tidwall/btree"
-
 	"pws/internal/fault"
 	"pws/internal/id"
+	"pws/internal/sorted"
 )
 
 // Visibility says who can see a project.
@@ -155,8 +154,8 @@ type Project struct {
 	// endedBytes is the size of the summaries of the ended work sessions.
 	endedBytes int
 	// live holds the files that exist, gone the deleted or renamed ones.
-	live btree.Map[string, *File]
-	gone btree.Map[string, *File]
+	live sorted.Map[*File]
+	gone sorted.Map[*File]
 
 	// sessions holds the open work sessions.
 	sessions sessionTable
@@ -223,7 +222,12 @@ type coordination struct {
 }
 
 // NewProject returns a project to which no event was applied.
-func NewProject() *Project { return &Project{coordination: new(coordination)} }
+func NewProject() *Project {
+	return &Project{
+		coordination: new(coordination),
+		live:         sorted.NewMap[*File](), gone: sorted.NewMap[*File](),
+	}
+}
 
 // LanguageCount is the number of live files in a language.
 type LanguageCount struct {
@@ -234,8 +238,8 @@ type LanguageCount struct {
 // Clone makes a state that may be changed. Only the owner of the newest state may call it.
 func (p *Project) Clone() *Project {
 	next := *p
-	next.live = *p.live.Copy()
-	next.gone = *p.gone.Copy()
+	next.live = p.live.Copy()
+	next.gone = p.gone.Copy()
 	next.queuesShared = true
 	next.history.namesShared = true
 	next.authors.many.shared = true

@@ -90,7 +90,7 @@ type usage struct {
 	comments, workspaces int
 }
 
-func byAgent(a, b usage) bool { return a.agent.Compare(b.agent) < 0 }
+var byAgent = inOrder(func(a, b usage) bool { return a.agent.Compare(b.agent) < 0 })
 
 // dayMillis is the length of a day.
 const dayMillis = 86_400_000

@@ -14,7 +14,7 @@ type StoredBytes struct {
 	Bytes int64 `cbor:"2,keyasint"`
 }
 
-func byStorer(a, b StoredBytes) bool { return a.Agent.Compare(b.Agent) < 0 }
+var byStorer = inOrder(func(a, b StoredBytes) bool { return a.Agent.Compare(b.Agent) < 0 })
 
 // The rooms of agents that are not members, as parts of the limit of a project. Together they may
 // store as much as the members, so that neither uses up the room of the other.
@@ -120,7 +120,7 @@ func EndsOnly(command Command) bool {
 // restoreStored restores what agents have stored.
 func (p *Project) restoreStored(saved []StoredBytes) error {
 	for at, one := range saved {
-		if one.Bytes < 0 || at > 0 && !byStorer(saved[at-1], one) {
+		if one.Bytes < 0 || at > 0 && !byStorer.Less(saved[at-1], one) {
 			return errors.New("project head: stored bytes that cannot be")
 		}
 		p.stored.set(one, byStorer)

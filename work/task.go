@@ -291,14 +291,14 @@ func (p *Project) withFreed(
 		}
 	})
 	slices.SortFunc(freed, func(a, b *Task) int {
-		if byRank(a, b) {
+		if byRank.Less(a, b) {
 			return -1
 		}
 		return 1
 	})
 	goOn := true
 	order.scan(func(t *Task) bool {
-		for goOn && len(freed) > 0 && byRank(freed[0], t) {
+		for goOn && len(freed) > 0 && byRank.Less(freed[0], t) {
 			goOn, freed = yield(freed[0]), freed[1:]
 		}
 		goOn = goOn && yield(t)

@@ -1,6 +1,9 @@
 package work
 
-import "pws/internal/id"
+import (
+	"pws/internal/id"
+	"pws/internal/sorted"
+)
 
 // taskQueues holds all tasks of a project in the order of their IDs. Each unfinished task is also
 // in exactly one of three queues.
@@ -41,26 +44,26 @@ func (p *Project) ownTasks() *taskQueues {
 }
 
 // byRank orders tasks by descending priority, then by age, the oldest first.
-func byRank(a, b *Task) bool {
+var byRank = inOrder(func(a, b *Task) bool {
 	if a.Spec.Priority != b.Spec.Priority {
 		return a.Spec.Priority > b.Spec.Priority
 	}
 	return a.ID.Compare(b.ID) < 0
-}
+})
 
 // byExpiry orders tasks by the time when their claims expire.
-func byExpiry(a, b *Task) bool {
+var byExpiry = inOrder(func(a, b *Task) bool {
 	if a.Claim.ExpiresAt != b.Claim.ExpiresAt {
 		return a.Claim.ExpiresAt < b.Claim.ExpiresAt
 	}
 	return a.ID.Compare(b.ID) < 0
-}
+})
 
 // queueOf returns the queue that a task belongs to, nil for a finished one.
-func (q *taskQueues) queueOf(one *Task) (queue *treeSet[*Task], less func(a, b *Task) bool) {
+func (q *taskQueues) queueOf(one *Task) (queue *treeSet[*Task], order sorted.Order[*Task]) {
 	switch {
 	case one.Status.Final():
-		return nil, nil
+		return nil, order
 	case one.Claim != nil:
 		return &q.claimed, byExpiry
 	case one.Status == TaskOpen:
@@ -71,16 +74,16 @@ func (q *taskQueues) queueOf(one *Task) (queue *treeSet[*Task], less func(a, b *
 
 // enter adds a task to its queue and to the counts.
 func (q *taskQueues) enter(one *Task) {
-	if queue, less := q.queueOf(one); queue != nil {
-		queue.set(one, less)
+	if queue, order := q.queueOf(one); queue != nil {
+		queue.set(one, order)
 	}
 	q.counts[one.Status]++
 }
 
 // leave is the reverse of enter.
 func (q *taskQueues) leave(one *Task) {
-	if queue, less := q.queueOf(one); queue != nil {
-		queue.remove(one, less)
+	if queue, order := q.queueOf(one); queue != nil {
+		queue.remove(one, order)
 	}
 	q.counts[one.Status]--
 }

@@ -4,9 +4,8 @@ import (
 	"slices"
 	"unique"
 
-	"github.com/tidwall/btree"
-
 	"pws/internal/id"
+	"pws/internal/sorted"
 	"pws/work/path"
 )
 
@@ -15,7 +14,7 @@ import (
 // changeset. It is safe for concurrent readers.
 type Tree struct {
 	root      Hash
-	files     btree.Map[string, *File]
+	files     sorted.Map[*File]
 	ops       []Op
 	bytes     int64
 	languages []LanguageCount
@@ -43,7 +42,7 @@ func (t *Tree) Contents(yield func(path string, blob Hash, size int)) {
 
 // newTree makes a tree of CREATE operations in the order of their paths' bytes.
 func newTree(ops []Op, language func(nth int) string) *Tree {
-	t := &Tree{ops: ops}
+	t := &Tree{ops: ops, files: sorted.NewMap[*File]()}
 	// All are allocated together, because they are freed together.
 	files, versions := make([]File, len(ops)), make([]version, len(ops))
 	counts := map[string]int{}
@@ -73,9 +72,7 @@ func newTree(ops []Op, language func(nth int) string) *Tree {
 
 // plant makes the tree the state after the first changeset of a project, without copying.
 func (t *Tree) plant(p *Project, first *Changeset) {
-	// Copy writes to both sides, and the tree itself is read by others.
-	shared := t.files
-	p.live = *shared.Copy()
+	p.live = t.files.CopyFrozen()
 	p.saved.Bytes, p.saved.Languages = t.bytes, t.languages
 	p.history.ownNames().tree = t
 	first.Ops, first.OpCount, first.ofTree = t.ops, len(t.ops), true

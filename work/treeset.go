@@ -3,13 +3,13 @@ package work
 import (
 	"slices"
 
-	"github.com/tidwall/btree"
+	"pws/internal/sorted"
 )
 
-// treeSet is an ordered copy-on-write set: the first write after a Clone copies the tree. The order
-// must be total.
+// treeSet is an ordered copy-on-write set: the first write after a Clone copies the tree.
 type treeSet[T any] struct {
-	tree *btree.BTreeG[T]
+	// tree is nil for no elements.
+	tree sorted.Set[T]
 	// shared means that an older state reads the same tree.
 	shared bool
 }
@@ -17,26 +17,27 @@ type treeSet[T any] struct {
 // treeSetDegree keeps nodes small, because each write copies the nodes on its path.
 const treeSetDegree = 16
 
-func newTreeSet[T any](less func(a, b T) bool) *btree.BTreeG[T] {
-	return btree.NewBTreeGOptions(less, btree.Options{NoLocks: true, Degree: treeSetDegree})
+// inOrder is the order of treeSets and smallSets in which less says whether a is before b.
+func inOrder[T any](less func(a, b T) bool) sorted.Order[T] {
+	return sorted.By(less, treeSetDegree)
 }
 
 // set adds an element, or replaces the equal one.
-func (t *treeSet[T]) set(one T, less func(a, b T) bool) {
-	t.own(less)
+func (t *treeSet[T]) set(one T, order sorted.Order[T]) {
+	t.own(order)
 	t.tree.Set(one)
 }
 
 // remove removes an element, if it is in the set.
-func (t *treeSet[T]) remove(one T, less func(a, b T) bool) {
-	t.own(less)
+func (t *treeSet[T]) remove(one T, order sorted.Order[T]) {
+	t.own(order)
 	t.tree.Delete(one)
 }
 
-func (t *treeSet[T]) own(less func(a, b T) bool) {
+func (t *treeSet[T]) own(order sorted.Order[T]) {
 	switch {
 	case t.tree == nil:
-		t.tree = newTreeSet(less)
+		t.tree = order.New()
 	case t.shared:
 		t.tree = t.tree.Copy()
 	}
@@ -64,8 +65,7 @@ func (t *treeSet[T]) at(nth int) T {
 }
 
 // smallSet is an ordered copy-on-write set that is small in most projects. A write copies the
-// elements while they are few, which costs less than to copy the nodes of a tree. The order must be
-// total.
+// elements while they are few, which costs less than to copy the nodes of a tree.
 type smallSet[T any] struct {
 	// few are all elements in order, until they are more than fewMax. They are never changed.
 	few  []T
@@ -76,19 +76,19 @@ type smallSet[T any] struct {
 const fewMax = 8
 
 // find returns the place of an element, or the one at which it would be, among the few.
-func (s *smallSet[T]) find(like T, less func(a, b T) bool) (nth int, found bool) {
-	for nth < len(s.few) && less(s.few[nth], like) {
+func (s *smallSet[T]) find(like T, order sorted.Order[T]) (nth int, found bool) {
+	for nth < len(s.few) && order.Less(s.few[nth], like) {
 		nth++
 	}
-	return nth, nth < len(s.few) && !less(like, s.few[nth])
+	return nth, nth < len(s.few) && !order.Less(like, s.few[nth])
 }
 
 // get returns the element that is equal to another one in the order.
-func (s *smallSet[T]) get(like T, less func(a, b T) bool) (one T, found bool) {
+func (s *smallSet[T]) get(like T, order sorted.Order[T]) (one T, found bool) {
 	if s.many.tree != nil {
 		return s.many.tree.Get(like)
 	}
-	nth, found := s.find(like, less)
+	nth, found := s.find(like, order)
 	if found {
 		one = s.few[nth]
 	}
@@ -96,12 +96,12 @@ func (s *smallSet[T]) get(like T, less func(a, b T) bool) (one T, found bool) {
 }
 
 // set adds an element, or replaces the equal one.
-func (s *smallSet[T]) set(one T, less func(a, b T) bool) {
+func (s *smallSet[T]) set(one T, order sorted.Order[T]) {
 	if s.many.tree != nil {
-		s.many.set(one, less)
+		s.many.set(one, order)
 		return
 	}
-	nth, found := s.find(one, less)
+	nth, found := s.find(one, order)
 	switch {
 	case found:
 		s.few = slices.Clone(s.few)
@@ -110,9 +110,9 @@ func (s *smallSet[T]) set(one T, less func(a, b T) bool) {
 		s.few = slices.Insert(slices.Clip(s.few), nth, one)
 	default:
 		for _, each := range s.few {
-			s.many.set(each, less)
+			s.many.set(each, order)
 		}
-		s.many.set(one, less)
+		s.many.set(one, order)
 		s.few = nil
 	}
 }

@@ -12,7 +12,7 @@ import (
 // states, which must stay as they were.
 func TestSmallSet(t *testing.T) {
 	type pair struct{ key, value int }
-	less := func(a, b pair) bool { return a.key < b.key }
+	byKey := inOrder(func(a, b pair) bool { return a.key < b.key })
 	rapid.Check(t, func(t *rapid.T) {
 		type state struct {
 			set  smallSet[pair]
@@ -28,7 +28,7 @@ func TestSmallSet(t *testing.T) {
 		for step := range rapid.IntRange(1, 60).Draw(t, "steps") {
 			next := clone(states[len(states)-1])
 			one := pair{rapid.IntRange(1, keys).Draw(t, "key"), step}
-			next.set.set(one, less)
+			next.set.set(one, byKey)
 			next.want[one.key] = one.value
 			states = append(states, next)
 		}
@@ -44,7 +44,7 @@ func TestSmallSet(t *testing.T) {
 			}
 			for key := range keys + 1 {
 				value, known := s.want[key]
-				if got, found := s.set.get(pair{key: key}, less); found != known || got.value != value {
+				if got, found := s.set.get(pair{key: key}, byKey); found != known || got.value != value {
 					t.Fatalf("%d is %v %v, want %d %v", key, got, found, value, known)
 				}
 			}

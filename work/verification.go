@@ -182,12 +182,12 @@ type verified struct {
 	failed *Verification
 }
 
-func byEntity(a, b verified) bool {
+var byEntity = inOrder(func(a, b verified) bool {
 	if by := a.record.Finding.Entity.compare(b.record.Finding.Entity); by != 0 {
 		return by < 0
 	}
 	return a.record.ID.Compare(b.record.ID) > 0
-}
+})
 
 // pivot returns a search key that sorts before all records of an entity older than an ID; zero
 // means any.

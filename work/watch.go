@@ -23,7 +23,7 @@ type watchers struct {
 	changed uint64
 }
 
-func byWatcher(a, b Watcher) bool { return a.Agent.Compare(b.Agent) < 0 }
+var byWatcher = inOrder(func(a, b Watcher) bool { return a.Agent.Compare(b.Agent) < 0 })
 
 func (w *watchers) get(agent id.ID) (found Watcher, ok bool) {
 	if w.all.tree == nil {
@@ -63,7 +63,7 @@ func DecodeWatchers(chunk []byte) (list []Watcher, err error) {
 		return nil, err
 	}
 	for at := 1; at < len(list); at++ {
-		if !byWatcher(list[at-1], list[at]) {
+		if !byWatcher.Less(list[at-1], list[at]) {
 			return nil, errors.New("a watcher in another's place")
 		}
 	}

@@ -54,18 +54,11 @@ func (w *Walk) walk(path string, v reflect.Value) {
 		if v.IsNil() || slices.Contains(w.above, v.UnsafePointer()) {
 			return
 		}
-		if isTree(v.Type().Elem()) {
-			w.scan(path, v)
-			return
-		}
 		w.above = append(w.above, v.UnsafePointer())
 		w.walk(path, v.Elem())
 		w.above = w.above[:len(w.above)-1]
 	case reflect.Struct:
-		switch {
-		case isTree(v.Type()):
-			w.scan(path, v.Addr())
-		case v.Type().PkgPath() != "sync":
+		if v.Type().PkgPath() != "sync" {
 			w.fields(path, v)
 		}
 	case reflect.Slice, reflect.Array:
@@ -78,7 +71,14 @@ func (w *Walk) walk(path string, v reflect.Value) {
 		}
 	case reflect.Map:
 		w.entries(path, v)
-	case reflect.Func, reflect.Chan, reflect.Interface, reflect.UnsafePointer:
+	case reflect.Interface:
+		switch {
+		case v.Type().PkgPath() != "pws/internal/sorted":
+			panic(path + ": a state must not contain a " + v.Type().String())
+		case !v.IsNil():
+			w.scan(path, v)
+		}
+	case reflect.Func, reflect.Chan, reflect.UnsafePointer:
 		panic(path + ": a state must not contain a " + v.Kind().String())
 	default:
 		w.leaves[path] = fmt.Sprint(v.Interface())
@@ -113,9 +113,7 @@ func (w *Walk) note(field string, v reflect.Value) {
 	}
 }
 
-func isTree(of reflect.Type) bool { return of.PkgPath() == "github.com/tidwall/btree" }
-
-// scan walks the entries of a tree in order, independent of its node structure.
+// scan walks the entries of a sorted set or map in order, independent of its nodes.
 func (w *Walk) scan(path string, tree reflect.Value) {
 	scan, at := tree.MethodByName("Scan"), 0
 	take := reflect.MakeFunc(scan.Type().In(0), func(entry []reflect.Value) []reflect.Value {
