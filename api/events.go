@@ -136,7 +136,8 @@ var eventOperations = []*Operation{
 			"back further. With wait, the service holds an empty response until " +
 			"the first event or until the time is over. Accept: text/event-stream returns the " +
 			"same events as an endless stream of Server-Sent Events: id is a cursor, event the " +
-			"type, data the event. Last-Event-ID resumes after a cursor.",
+			"type, data the event. Last-Event-ID resumes after a cursor; a heartbeat, each 15 s " +
+			"without events, has an id alone.",
 	}, pollEvents),
 }
 

@@ -118,9 +118,12 @@ func (c *Call) streamEvents(filter eventFilter, after feed.Position) (Reply, err
 	found := &first
 	return Reply{Data: EventStream{
 		Ready: w.waiter.Ready, Stop: w.waiter.Stop,
-		Check: func() error {
-			w.waiter.Pause()
-			return w.authorize()
+		Beat: func(to []byte) ([]byte, error) {
+			found, err := w.look(eventsPiece)
+			if err != nil || len(found.events) > 0 {
+				return w.appendEvents(to, &found), err
+			}
+			return w.appendPlace(to), nil
 		},
 		Look: func(to []byte) ([]byte, error) {
 			if found == nil {
@@ -135,6 +138,13 @@ func (c *Call) streamEvents(filter eventFilter, after feed.Position) (Reply, err
 			return to, nil
 		},
 	}}, nil
+}
+
+// appendPlace writes the place in the stream without an event. Events that the filter leaves out
+// move it, and one that is too old would end the stream of a reader that reconnects.
+func (w *watcher) appendPlace(to []byte) []byte {
+	to = append(to, ":\nid: "...)
+	return append(append(to, w.call.eventCursor(&w.filter, w.next)...), "\n\n"...)
 }
 
 // appendEvents writes events in the format of a stream.

@@ -20,15 +20,15 @@ type Deferred struct {
 // It is sent AFTER the call ends, so it uses a detached call.
 type EventStream struct {
 	// Ready is called each time BEFORE the transport waits for its channel. From the signal to the
-	// next call of Look or Check the stream may keep others waiting, so the transport writes nothing
+	// next call of Look or Beat the stream may keep others waiting, so the transport writes nothing
 	// in between.
 	Ready func() <-chan struct{}
 	// Look appends the events since the previous look, about EventStreamChunkBytes at
 	// most; nothing if there are none. An error ends the stream.
 	Look func(to []byte) ([]byte, error)
-	// Check is called from time to time while there are no events, BEFORE something is written
-	// nevertheless. An error ends the stream.
-	Check func() error
+	// Beat is Look AFTER a long silence. Where there are no events it appends a comment with the
+	// place in the stream, so that a reader that reconnects continues from there.
+	Beat func(to []byte) ([]byte, error)
 	// Stop is called once, AFTER the last look.
 	Stop func()
 }

@@ -533,7 +533,8 @@ func TestEventsResume(t *testing.T) {
 		stream(": hello\n\nid: c1\nevent: a\ndata: 1\n\nid: c2\nevent: b\ndata: 2\n"),
 		refused(503, "SHUTTING_DOWN"),
 		stream("id: c3\nevent: b\ndata: 2\ndata: 3\n\nevent: c\ndata: 4\n\n"),
-		stream("id: c4\ndata: 5\n\n"),
+		stream(":\nid: c4\n\n"),
+		stream("id: c5\ndata: 5\n\n"),
 	)
 	client, _ := unwaiting(t, server.URL, nil)
 	var got []Event
@@ -547,8 +548,9 @@ func TestEventsResume(t *testing.T) {
 	if !errors.Is(err, enough) {
 		t.Fatal(err)
 	}
-	want := []Event{{"c1", "a", "1"}, {"c3", "b", "2\n3"}, {"", "c", "4"}, {"c4", "", "5"}}
-	if !slices.Equal(got, want) || !slices.Equal(resumed, []string{"c0", "c1", "c3"}) {
+	want := []Event{{"c1", "a", "1"}, {"c3", "b", "2\n3"}, {"", "c", "4"}, {"c5", "", "5"}}
+	resumes := []string{"c0", "c1", "c3", "c4"}
+	if !slices.Equal(got, want) || !slices.Equal(resumed, resumes) {
 		t.Errorf("events %v, resumed behind %q", got, resumed)
 	}
 }

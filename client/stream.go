@@ -91,11 +91,11 @@ func (c *Client) events(
 			event.take(lines.Text())
 			continue
 		}
-		if event.Data == "" {
-			continue
-		}
-		if err := handle(event); err != nil {
-			return err
+		// A heartbeat is the place in the stream without data.
+		if event.Data != "" {
+			if err := handle(event); err != nil {
+				return err
+			}
 		}
 		if event.ID != "" {
 			*after = event.ID

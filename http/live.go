@@ -23,8 +23,6 @@ const (
 	liveUnsent = 64 << 10
 	// liveStart asks clients to wait for 2,000 ms BEFORE they reconnect.
 	liveStart = "retry: 2000\n\n"
-	// liveBeat is an empty comment.
-	liveBeat = ":\n\n"
 )
 
 var (
@@ -130,7 +128,7 @@ func (l *live) send(out io.Writer) error {
 	defer timer.Stop()
 	lastWrite := time.Now()
 	for {
-		wrote, err := l.writeNext(out)
+		wrote, err := l.writeNext(out, l.data.Look)
 		if err != nil {
 			return err
 		}
@@ -157,14 +155,16 @@ func (l *live) send(out io.Writer) error {
 	}
 }
 
-// writeNext writes the events since the last write.
-func (l *live) writeNext(out io.Writer) (wrote bool, err error) {
+// writeNext writes what a look finds.
+func (l *live) writeNext(
+	out io.Writer, look func(to []byte) ([]byte, error),
+) (wrote bool, err error) {
 	buffer, ok := liveBuffers.Get().(*[]byte)
 	if !ok {
 		panic("http: foreign value in the pool")
 	}
 	// Events found BEFORE an error are sent.
-	text, err := l.data.Look((*buffer)[:0])
+	text, err := look((*buffer)[:0])
 	if len(text) > 0 {
 		_, failed := out.Write(text)
 		if failed != nil {
@@ -187,11 +187,7 @@ func (l *live) checkIdle(out io.Writer, silence time.Duration) (wrote bool, err 
 	if silence < l.server.cfg.heartbeat {
 		return false, nil
 	}
-	if err := l.data.Check(); err != nil {
-		return false, err
-	}
-	_, err = io.WriteString(out, liveBeat)
-	return true, err
+	return l.writeNext(out, l.data.Beat)
 }
 
 // prefersStream reports whether an Accept header names text/event-stream with a weight above that

@@ -132,7 +132,10 @@ func startCounter(t *testing.T, cfg Config) (f *fixture, b *counter) {
 					}
 					return to, err
 				},
-				Check: func() error { _, err := b.state(); return err },
+				Beat: func(to []byte) ([]byte, error) {
+					_, err := b.state()
+					return append(to, ":\n\n"...), err
+				},
 			}}, nil
 		}),
 		api.Declare[api.None, api.Raw](flood, func(*api.Call, *api.None) (api.Reply, error) {
@@ -147,7 +150,7 @@ func startCounter(t *testing.T, cfg Config) (f *fixture, b *counter) {
 			}
 			return api.Reply{Data: api.EventStream{
 				Ready: func() <-chan struct{} { hold(true); return ready }, Stop: stop,
-				Check: func() error { hold(false); return nil },
+				Beat: func(to []byte) ([]byte, error) { hold(false); return to, nil },
 				Look: func(to []byte) ([]byte, error) {
 					hold(false)
 					b.looks.Add(1)

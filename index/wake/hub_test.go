@@ -203,9 +203,9 @@ func TestWaitersThatDoNotWaitHoldNothing(t *testing.T) {
 	}
 }
 
-// TestPause has waiters that pause while they are woken or queued. They keep nobody from checking,
-// and are woken again.
-func TestPause(t *testing.T) {
+// TestSeenUnasked has waiters that check although nobody has asked them to, while they are woken or
+// queued. They keep nobody from checking, and are woken by later activity.
+func TestSeenUnasked(t *testing.T) {
 	h := open(t)
 	waiters := make([]*Waiter, 2*checksMax)
 	for at := range waiters {
@@ -213,7 +213,7 @@ func TestPause(t *testing.T) {
 	}
 	h.Notify(named(1))
 	for _, w := range waiters {
-		w.Pause()
+		w.Seen(false)
 		if len(w.ready) > 0 {
 			t.Error("signaled although it does not wait")
 		}
@@ -225,7 +225,6 @@ func TestPause(t *testing.T) {
 	for _, w := range waiters {
 		w.isWoken(t)
 		w.Seen(false)
-		w.Pause()
 		if w.Ready(); len(w.ready) > 0 {
 			t.Error("woken without activity")
 		}

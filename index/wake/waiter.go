@@ -7,8 +7,8 @@ import (
 )
 
 // Waiter waits for activity. It calls Ready and receives from the channel; once that has succeeded,
-// it checks and calls Seen. In between it keeps others from checking, so it does nothing slow.
-// BEFORE anything slow that is no check it calls Pause.
+// it checks and calls Seen. In between it keeps others from checking, so it does nothing slow. It
+// may check and call Seen at any other time.
 type Waiter struct {
 	hub            *Hub
 	ready          chan struct{}
@@ -18,7 +18,7 @@ type Waiter struct {
 	// prev and next are its neighbours in its list, or in the queue while it is queued.
 	prev, next *Waiter
 	state      state
-	// waiting is set from Ready to Seen or Pause, checking from the wake-up to Seen or Pause.
+	// waiting is set from Ready to Seen, checking from the wake-up to Seen.
 	waiting, checking bool
 }
 
@@ -64,17 +64,6 @@ func (w *Waiter) Ready() <-chan struct{} {
 func (w *Waiter) Seen(more bool) {
 	w.hub.mu.Lock()
 	defer w.hub.mu.Unlock()
-	w.end(more)
-}
-
-// Pause ends the waiting without a check. If the waiter was woken, it is woken again after Ready.
-func (w *Waiter) Pause() {
-	w.hub.mu.Lock()
-	defer w.hub.mu.Unlock()
-	w.end(w.checking)
-}
-
-func (w *Waiter) end(more bool) {
 	w.hub.rest(w)
 	if more && w.state == listed {
 		w.hub.unlink(w)
