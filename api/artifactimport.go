@@ -18,8 +18,8 @@ type Import struct {
 	ProjectID *string `json:"project_id" check:"id=prj_"`
 	// The artifact; null if the caller may not read it now, or if the bundle does not say.
 	ArtifactID *string `json:"artifact_id" check:"id=art_"`
-	// The artifact's name; it stays where the artifact may not be read.
-	ArtifactName string `json:"artifact_name"`
+	// The artifact's name; null in the same cases.
+	ArtifactName *string `json:"artifact_name"`
 	// The project that offers it; null in the same cases.
 	SourceProjectID *string `json:"source_project_id" check:"id=prj_"`
 	// The changeset of the files at the source; null in the same cases.
@@ -35,7 +35,8 @@ type Import struct {
 	// The agents that wrote any version of the files, at the source or at its own sources: at most
 	// 100.
 	Authors []AgentRef `json:"authors"`
-	// Accepted contributions to these files: at most 100.
+	// Accepted contributions to these files: at most 100; none if the caller may not read the source
+	// now.
 	Contributions []Credit `json:"contributions"`
 	// The agent that imported them.
 	CreatedBy string `json:"created_by" check:"id=agt_"`
@@ -102,15 +103,18 @@ var importOperations = []*Operation{
 func (c *Call) importRecord(p *work.Project, from *work.Import, withSource bool) Import {
 	record := Import{
 		ID: from.ID.Format(id.Import), ProjectID: idOrNil(id.Project, p.ID),
-		ArtifactName: from.Name, TargetPrefix: from.Prefix,
+		TargetPrefix: from.Prefix,
 		ChangesetID: from.Changeset.Format(id.Changeset), FileCount: from.Files,
 		LicenseSPDX: from.License, Authors: c.agentRefs(from.Authors),
-		Contributions: c.credits(from.Credits), BundledAuthors: bundledRefs(from.BundledAuthors),
+		Contributions: []Credit{}, BundledAuthors: bundledRefs(from.BundledAuthors),
 		Origin:    recordOrigin(id.Import, from.Origin),
 		CreatedBy: from.CreatedBy.Format(id.Agent), CreatedAt: Time(from.CreatedAt),
 		Origins: c.fileOrigins(from.AllOrigins(p.ID)), Omitted: omitted(from.Omitted),
 	}
 	// What a bundle says about the source is returned as it is.
+	if withSource || from.Origin != nil {
+		record.ArtifactName, record.Contributions = textOrNil(from.Name), c.credits(from.Credits)
+	}
 	if withSource && from.Origin == nil || from.Origin != nil && !from.Artifact.IsZero() {
 		artifact, project := from.Artifact.Format(id.Artifact), from.Source.Format(id.Project)
 		changeset := from.SourceChangeset.Format(id.Changeset)

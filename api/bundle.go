@@ -39,7 +39,7 @@ type Bundle struct {
 	// Artifacts that the project offers. Once their files together are more than 10000, the lists of
 	// files are empty: changeset_id and paths name the files.
 	Artifacts []Artifact `json:"artifacts"`
-	// Imports of artifacts from projects that the caller can read.
+	// Imports of artifacts; what they say about projects that the caller may not read is null.
 	Imports []Import `json:"imports"`
 	// All contributions, with their revisions and reviews.
 	Contributions []Contribution `json:"contributions"`

@@ -20,14 +20,16 @@ func (i *importer) readImport(from *Import, field string) work.BundledImport {
 		from.Origin, from.ID, *i.agentNamed(from.CreatedBy), from.CreatedAt,
 	}, field)
 	made := work.Import{
-		ID: i.id(id.Import, from.ID, field+".id"), Name: from.ArtifactName,
+		ID: i.id(id.Import, from.ID, field+".id"), Name: textOr(from.ArtifactName),
 		Prefix: from.TargetPrefix, License: from.LicenseSPDX, Files: from.FileCount,
 		Changeset:      i.id(id.Changeset, from.ChangesetID, field+".changeset_id"),
 		BundledAuthors: i.importAuthors(from, field), Origin: &origin,
 		Origins: i.readOrigins(from.Origins, field+".origins"),
 		Omitted: i.readOmitted(&from.Omitted, field+".omitted"),
 	}
-	i.check(nameCheck, from.ArtifactName, field+".artifact_name")
+	if from.ArtifactName != nil {
+		i.check(nameCheck, *from.ArtifactName, field+".artifact_name")
+	}
 	if from.TargetPrefix != "" {
 		i.path(from.TargetPrefix, field+".target_prefix")
 	}

@@ -71,7 +71,10 @@ func sources(from *api.Provenance, project string) (all []node) {
 	}
 	for _, list := range [][]api.Import{from.Imports, from.BroughtAlong} {
 		for _, one := range list {
-			made := node{Kind: "import", Name: one.ArtifactName, Note: one.LicenseSPDX}
+			made := node{Kind: "import", Name: "an artifact", Note: one.LicenseSPDX}
+			if one.ArtifactName != nil {
+				made.Name = *one.ArtifactName
+			}
 			if one.SourceProjectID != nil {
 				made.Link = at("p", *one.SourceProjectID)
 				seen[*one.SourceProjectID] = true
