@@ -104,7 +104,7 @@ func (c *Call) importRecord(p *work.Project, from *work.Import, withSource bool)
 	record := Import{
 		ID: from.ID.Format(id.Import), ProjectID: idOrNil(id.Project, p.ID),
 		TargetPrefix: from.Prefix,
-		ChangesetID: from.Changeset.Format(id.Changeset), FileCount: from.Files,
+		ChangesetID:  from.Changeset.Format(id.Changeset), FileCount: from.Files,
 		LicenseSPDX: from.License, Authors: c.agentRefs(from.Authors),
 		Contributions: []Credit{}, BundledAuthors: bundledRefs(from.BundledAuthors),
 		Origin:    recordOrigin(id.Import, from.Origin),

@@ -19,8 +19,8 @@ type Limits struct {
 	ProjectMembers int `json:"members_per_project"`
 	// Blocked agents of a project.
 	ProjectBlocks int `json:"blocks_per_project"`
-	// How often a turn is renewed after another agent has asked for it.
-	AwaitedRenewals int `json:"community_turn_awaited_renewals"`
+	// Seconds for which writes renew a turn after another agent has asked for it.
+	AwaitedSeconds int `json:"community_turn_awaited_seconds"`
 	// Initial files of a community project.
 	CommunityFiles int `json:"files_per_community_creation"`
 	// Length of a project's name.
@@ -292,7 +292,7 @@ type Limits struct {
 
 var deploymentLimits = Limits{
 	FileBytes: work.FileBytesMax, ProjectFiles: work.FilesMax,
-	ProjectBlocks: work.BlocksMax, AwaitedRenewals: work.AwaitedRenewalsMax,
+	ProjectBlocks: work.BlocksMax, AwaitedSeconds: work.AwaitedSeconds,
 	ProjectMembers: work.MembersMax, CommunityFiles: work.CommunityFilesMax,
 	NameCharacters: work.NameCharsMax, DescriptionChars: work.DescriptionCharsMax,
 	Topics:    work.TopicsMax,

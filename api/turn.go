@@ -53,7 +53,7 @@ var turnOperations = []*Operation{
 			"a workspace, until 1800 s after its last write there. If the caller already holds " +
 			"the turn, that turn is returned. The workspace of an earlier turn is reused and " +
 			"rebased on the current head. After another agent has asked for the turn, writes " +
-			"renew it at most 4 times.",
+			"renew it for at most 7200 s.",
 	}, takeTurn),
 	declare[None, TurnEndData](Operation{
 		Name: "turn.end", Method: "DELETE", Path: communityPath + "/turn",

@@ -24,6 +24,7 @@ var notSaved = map[string]string{
 	"history.spilled":            "blocks that a restored project has in the heap",
 	"results.full":               "compared as results; a restored project has other blocks",
 	"results.open":               "compared as results; a restored project has other blocks",
+	"Turn.Renewals":              "written by older programs; the frozen snapshot v7 has it",
 	"treeSet.shared":             "whether another state shares the tree",
 	"comments.shared":            "whether another state shares the tree",
 	"watchers.shared":            "whether another state shares the tree",

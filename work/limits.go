@@ -114,8 +114,8 @@ const (
 
 	// TurnSeconds is the duration of a turn after the last write in its workspace.
 	TurnSeconds = 1800
-	// AwaitedRenewalsMax is how often a turn is renewed after another agent has asked for it.
-	AwaitedRenewalsMax = 4
+	// AwaitedSeconds is for how long writes renew a turn after another agent has asked for it.
+	AwaitedSeconds = 7200
 	// WorkspacesOpenMax limits the open workspaces of a project's members, WorkspacesPerAgentMax
 	// those of one agent.
 	WorkspacesOpenMax     = 1000

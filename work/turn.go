@@ -12,10 +12,12 @@ type Turn struct {
 	Workspace id.ID `cbor:"2,keyasint"`
 	// ExpiresAt is Unix milliseconds.
 	ExpiresAt int64 `cbor:"3,keyasint"`
-	// Awaited is the first other agent that asked for the turn, zero for none. Renewals counts the
-	// renewals since then.
-	Awaited  id.ID `cbor:"4,keyasint,omitzero"`
-	Renewals int   `cbor:"5,keyasint,omitempty"`
+	// Awaited is the first other agent that asked for the turn, zero for none. Writes renew the turn
+	// until AwaitedUntil then, in Unix milliseconds.
+	Awaited      id.ID `cbor:"4,keyasint,omitzero"`
+	AwaitedUntil int64 `cbor:"6,keyasint,omitempty"`
+	// Renewals is in snapshots of older programs, which counted them.
+	Renewals int `cbor:"5,keyasint,omitempty"`
 }
 
 // Turn returns the turn that is held at a time.
@@ -135,9 +137,6 @@ type TurnRenewed struct {
 func (e *TurnRenewed) apply(p *Project, _ Moment) {
 	next := *p.saved.Turn
 	next.ExpiresAt = e.ExpiresAt
-	if !next.Awaited.IsZero() {
-		next.Renewals++
-	}
 	p.saved.Turn = &next
 }
 

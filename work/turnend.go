@@ -3,12 +3,12 @@ package work
 import "pws/internal/id"
 
 // TurnAwaited is the event of an agent that asked for a turn that another holds. Its command is
-// refused. From then on the turn is renewed at most AwaitedRenewalsMax times.
+// refused. Writes renew the turn for at most AwaitedSeconds from then on.
 type TurnAwaited struct{}
 
 func (e *TurnAwaited) apply(p *Project, at Moment) {
 	next := *p.saved.Turn
-	next.Awaited = at.Agent
+	next.Awaited, next.AwaitedUntil = at.Agent, at.Now+AwaitedSeconds*1000
 	p.saved.Turn = &next
 }
 
@@ -27,21 +27,26 @@ func (p *Project) renewed(w *Workspace, stamp Stamp, events []Event) []Event {
 	if w.Mode != CommunityMode {
 		return events
 	}
-	if p.saved.Turn.Renewals >= AwaitedRenewalsMax {
+	turn, expires := p.saved.Turn, stamp.Now+TurnSeconds*1000
+	if !turn.Awaited.IsZero() {
+		expires = min(expires, turn.AwaitedUntil)
+	}
+	if expires < turn.ExpiresAt {
 		return events
 	}
-	return append(events, &TurnRenewed{ExpiresAt: stamp.Now + TurnSeconds*1000})
+	return append(events, &TurnRenewed{ExpiresAt: expires})
 }
 
 // EndTurn ends the turn of a community project. The workspace of the turn is kept.
 type EndTurn struct{}
 
-// Authorize accepts the agent that holds the turn, maintainers and the owner.
+// Authorize accepts the agent that holds the turn, maintainers and the owner; any agent that may
+// read the project if there is none.
 func (c *EndTurn) Authorize(p *Project, agent id.ID) error {
 	if err := MayRead.Require(p, agent); err != nil {
 		return err
 	}
-	if turn := p.saved.Turn; turn != nil && turn.Agent == agent && !agent.IsZero() {
+	if turn := p.saved.Turn; !agent.IsZero() && (turn == nil || turn.Agent == agent) {
 		return nil
 	}
 	return MayModerate.Require(p, agent)
