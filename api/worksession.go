@@ -26,7 +26,7 @@ type WorkSession struct {
 	ChangesetIDs []string `json:"changeset_ids" each:"id=chg_"`
 	// Tasks that it created, claimed, changed or released: the newest 200, in order.
 	TaskIDs []string `json:"task_ids" each:"id=tsk_"`
-	// Summary given at the end.
+	// Summary given at the end, or that of the newest checkpoint.
 	Summary string `json:"summary"`
 	// The handoff that was created at the end.
 	HandoffID *string `json:"handoff_id" check:"id=hnd_"`

@@ -324,4 +324,5 @@ func (e *CheckpointCreated) apply(p *Project, at Moment) {
 	p.saved.Checkpoint = &Checkpoint{
 		ID: e.ID, Author: at.Agent, Summary: e.Summary, CreatedAt: at.Now,
 	}
+	p.summarize(at.Agent, e.Summary)
 }

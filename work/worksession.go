@@ -16,7 +16,8 @@ type WorkSession struct {
 	StartedAt    int64 `cbor:"3,keyasint"`
 	LastActiveAt int64 `cbor:"4,keyasint"`
 	EndedAt      int64 `cbor:"5,keyasint,omitempty"`
-	// Summary and Handoff are what the agent reported at the end.
+	// Summary is that of the end, BEFORE it that of the newest checkpoint; "" where open sessions
+	// together had more than EndedBytesMax. Handoff is what the agent left at the end.
 	Summary string `cbor:"6,keyasint,omitempty"`
 	Handoff id.ID  `cbor:"7,keyasint,omitzero"`
 	// Changesets are the sequences of the changesets that the agent published, Tasks the tasks
@@ -160,6 +161,33 @@ func (p *Project) credit(author id.ID, changeset uint32) {
 	}
 }
 
+// summarize keeps the summary of a checkpoint with the open work session of its author. Where those
+// of all open sessions become too many bytes, the others lose theirs.
+func (p *Project) summarize(author id.ID, summary string) {
+	open, ok := p.OpenSession(author)
+	if !ok {
+		return
+	}
+	next := *open
+	next.Summary = summary
+	p.sessions.set(&next)
+	bytes, others := 0, []*WorkSession(nil)
+	p.sessions.scan(func(s *WorkSession) bool {
+		if bytes += len(s.Summary); s.Agent != author && s.Summary != "" {
+			others = append(others, s)
+		}
+		return true
+	})
+	if bytes <= EndedBytesMax {
+		return
+	}
+	for _, s := range others {
+		other := *s
+		other.Summary = ""
+		p.sessions.set(&other)
+	}
+}
+
 // appendNewest appends to a list that older states share, and occasionally drops the oldest
 // elements.
 func appendNewest[T any](list []T, one T) []T {
@@ -226,10 +254,13 @@ func (e *WorkSessionEnded) apply(p *Project, at Moment) {
 
 func (p *Project) end(open *WorkSession, now int64, summary string, handoff id.ID) {
 	ended := *open
-	ended.EndedAt, ended.Summary, ended.Handoff = now, summary, handoff
+	ended.EndedAt, ended.Handoff = now, handoff
+	if summary != "" {
+		ended.Summary = summary
+	}
 	p.sessions.remove(open.Agent)
 	p.saved.Ended = append(p.saved.Ended, &ended)
-	p.endedBytes += len(summary)
+	p.endedBytes += len(ended.Summary)
 	for len(p.saved.Ended) > WorkSessionsMax || p.endedBytes > EndedBytesMax {
 		p.forgetEnded()
 	}

@@ -180,3 +180,28 @@ func TestStrangersKeepEndedSessions(t *testing.T) {
 			w.project.MemoryBytes())
 	}
 }
+
+// TestOpenSessionsKeepFewSummaries has many agents make a checkpoint: the summary of the newest is
+// kept with its session, and those of all take a limited size.
+func TestOpenSessionsKeepFewSummaries(t *testing.T) {
+	w := newWorld()
+	w.must(t, &work.CreateProject{
+		ID: agent("project"), Kind: work.Community,
+		About: work.About{Name: "sample", Visibility: work.Public, Reuse: work.AllowReuse},
+	})
+	for nth := range 300 {
+		who := agent(fmt.Sprint("guest", nth))
+		summary := strings.Repeat("s", 3900) + fmt.Sprint(nth)
+		if _, err := w.do(who, &work.CreateCheckpoint{Summary: summary}); err != nil {
+			t.Fatal(err)
+		}
+		if open, ok := w.project.OpenSession(who); !ok || open.Summary != summary {
+			t.Fatalf("agent %d has another summary", nth)
+		}
+		bytes := 0
+		w.project.OpenSessions(func(s *work.WorkSession) bool { bytes += len(s.Summary); return true })
+		if bytes > work.EndedBytesMax {
+			t.Fatalf("%d open sessions have summaries of %d bytes", nth+1, bytes)
+		}
+	}
+}
