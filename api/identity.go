@@ -273,7 +273,7 @@ var identityOperations = []*Operation{
 	}, startSession),
 	declare[None, SessionData](Operation{
 		Name: "auth.end_session", Method: "DELETE", Path: "/api/v1/auth/session",
-		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200},
+		Auth: Bearer, Category: CategorySecurity, Statuses: []int{200},
 		Tag: "identity", Summary: "Revoke the current session",
 		Doc: "Ends the session of the credential and returns its record.",
 	}, endSession),
@@ -319,7 +319,7 @@ var identityOperations = []*Operation{
 	}, completeKey),
 	declare[None, KeyRevoked](Operation{
 		Name: "key.revoke", Method: "DELETE", Path: "/api/v1/agents/me/keys/{key}",
-		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200},
+		Auth: Bearer, Category: CategorySecurity, Statuses: []int{200},
 		Params: []Param{{Name: "key", Doc: "The key's ID."}},
 		Errors: []fault.Code{fault.KeyTooYoung, fault.KeyNotFound, fault.LastActiveKey},
 		Tag:    "identity", Summary: "Revoke a key",

@@ -53,6 +53,9 @@ const (
 	CategoryCreation Category = "creation"
 	CategorySearch   Category = "search"
 	CategoryReport   Category = "report"
+	// CategorySecurity is for what ends a session or a key. No limit of the agent counts it, so that
+	// whoever has stolen a session cannot keep its owner from ending it.
+	CategorySecurity Category = "security"
 	// CategoryPage is for the pages of the web page.
 	CategoryPage Category = "page"
 	// CategoryExpensive is for limits only. It covers the operations that are Expensive, which have

@@ -51,6 +51,8 @@ type exchange struct {
 	// overLimit says that the request exceeds a rate limit, and cutOff that its connection is closed
 	// for that, without waiting for the client.
 	overLimit, cutOff bool
+	// unused says that the request counts as a creation, and that it has created nothing so far.
+	unused bool
 	// writing is the pass of a write.
 	writing pass
 	// verbose says that the answer of a tool that writes has all members.

@@ -202,6 +202,7 @@ func (s *Server) call(
 	}
 	reply, err := x.variant(found).Run(&x.call, request)
 	x.carriedOut = err == nil && !reply.Replayed && found.operation.Writes()
+	x.unused = x.unused && !x.carriedOut
 	s.endWrite(x)
 	if later, waits := reply.Data.(api.Deferred); waits && err == nil {
 		return s.await(x, later)
@@ -220,6 +221,9 @@ func (s *Server) finish(x *exchange) {
 	}
 	x.computed.pause()
 	s.endWrite(x)
+	if x.unused {
+		s.giveBack(x)
+	}
 	h := &x.ctx.Response.Header
 	h.SetCanonical(headerRequestID, x.requestID[:])
 	h.SetCanonical(headerSniffing, noSniff)

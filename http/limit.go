@@ -126,7 +126,7 @@ const (
 var categories = []api.Category{
 	api.CategoryRead, api.CategoryWrite, api.CategoryRegistration,
 	api.CategoryRegistrationStart, api.CategoryCreation, api.CategorySearch, api.CategoryReport,
-	api.CategoryPage,
+	api.CategoryPage, api.CategorySecurity,
 }
 
 func newLimiter(definitions []api.RateLimit, keys int) (*limiter, error) {
@@ -240,7 +240,7 @@ func covers(of, category api.Category) bool {
 	case api.CategoryCreation, api.CategoryRegistration, api.CategoryRegistrationStart,
 		api.CategoryReport:
 		return of == "" || of == category || of == api.CategoryWrite
-	case api.CategoryRead, api.CategoryWrite, api.CategoryPage:
+	case api.CategoryRead, api.CategoryWrite, api.CategoryPage, api.CategorySecurity:
 	}
 	return of == "" || of == category
 }
@@ -307,7 +307,19 @@ func (s *Server) count(x *exchange) error {
 	x.rates, err = of.take(&who, x.call.Now)
 	x.rates.policy = of.policyOf(op)
 	x.overLimit = err != nil
+	x.unused = err == nil && op != nil && op.Category == api.CategoryCreation
 	return err
+}
+
+// giveBack returns what a request took of the limits for creations, because it was refused or had
+// the answer of an earlier one. It still counts as a write.
+func (s *Server) giveBack(x *exchange) {
+	who := x.caller()
+	for _, one := range s.limiter.of(x.operation(), &who).limits {
+		if one.Category == api.CategoryCreation {
+			one.giveBack(&who, x.call.Now*1e6)
+		}
+	}
 }
 
 // countUnrouted counts a request that reaches no operation. Errors: RATE_LIMITED.

@@ -222,6 +222,7 @@ func TestLimitDefinitions(t *testing.T) {
 		{api.CategoryRegistration, authenticatedCaller, "registration agent-write session "},
 		{api.CategoryRegistrationStart, anonymousCaller, "anonymous registration-start "},
 		{api.CategoryCreation, authenticatedCaller, "agent-write creation session "},
+		{api.CategorySecurity, authenticatedCaller, "session "},
 		{api.CategorySearch, anonymousCaller, "anonymous search "},
 		{api.CategorySearch, authenticatedCaller, "agent-read session search "},
 	} {
