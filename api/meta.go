@@ -248,7 +248,7 @@ var metaOperations = []*Operation{
 	declare[Negotiate, NegotiationData](Operation{
 		Name: "meta.negotiate", Method: "POST", Path: "/api/v1/capabilities/negotiate",
 		Auth: Anonymous, Category: CategoryRead, Statuses: []int{200},
-		BodyMax: bodyNames,
+		BodyMax: bodySmall,
 		Tag:     "meta", Summary: "Negotiate capabilities",
 		Doc: "Checks required and optional capability names. Unknown names are reported as " +
 			"missing, not as errors.",

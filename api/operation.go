@@ -177,18 +177,17 @@ type Operation struct {
 
 // The sizes of bodies, for BodyMax.
 const (
-	// bodySmall is for names, keys and roles.
-	bodySmall = 4 << 10
-	// bodyNames is for lists of names.
-	bodyNames = 64 << 10
+	// bodySmall is for names, keys and roles, and the least of all bodies: a text that is somewhat too
+	// long is refused by the check that names it.
+	bodySmall = 64 << 10
 	// bodyNone limits the body of an operation without one. GET ignores the body; the others
 	// accept an empty object.
 	bodyNone = 64 << 10
 )
 
 // BodyLimit returns the maximum size of the body in bytes, given the limit of the service. It is
-// what the checks of the body permit with every character escaped, unless BodyMax is less. Bodies
-// that contain files have the limit of the service.
+// what the checks of the body permit with every character escaped, at least 64 KiB, unless BodyMax
+// is less. Bodies that contain files have the limit of the service.
 func (o *Operation) BodyLimit(most int) int {
 	if o.RawMedia != nil {
 		return min(o.BodyMax, most)
@@ -196,11 +195,11 @@ func (o *Operation) BodyLimit(most int) int {
 	if o.Request == nil {
 		return min(bodyNone, most)
 	}
-	limit := jsonschema.MaxBytes(o.Request, most)
+	limit := max(jsonschema.MaxBytes(o.Request, most), bodySmall)
 	if o.BodyMax > 0 {
 		limit = min(limit, o.BodyMax)
 	}
-	return limit
+	return min(limit, most)
 }
 
 // None is the body of operations without one.
