@@ -3,6 +3,7 @@ package http
 import (
 	"bytes"
 	"slices"
+	"strings"
 
 	"github.com/valyala/fasthttp"
 
@@ -122,7 +123,8 @@ func rawTypeFault(op *api.Operation, given []byte) error {
 	}) {
 		return nil
 	}
-	return fault.New(fault.UnsupportedContentType, "The body is bytes of a bundle.").
+	return fault.New(fault.UnsupportedContentType,
+		"The body has to be "+strings.Join(op.RawMedia, " or ")+".").
 		With("content_type", printable(string(given))).With("supported", op.RawMedia)
 }
 
