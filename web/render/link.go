@@ -107,7 +107,10 @@ func (l *linker) replace(n ast.Node) {
 			n.AppendChild(n, ast.NewString([]byte("image")))
 		}
 	case *ast.AutoLink:
-		destination = one.URL(l.source)
+		// An address of mail has no scheme here, so it would be the name of a file.
+		if one.AutoLinkType != ast.AutoLinkEmail {
+			destination = one.URL(l.source)
+		}
 		n.AppendChild(n, ast.NewString(one.Label(l.source)))
 	}
 	address := l.address(string(destination))
