@@ -5,7 +5,9 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -54,8 +56,10 @@ type shows func(v *visit) (view, error)
 func (w *Web) form(
 	name, path string, again shows, submit func(v *visit, fields url.Values) (api.WebPage, error),
 ) *api.Operation {
-	made := w.openForm(name, path, func(v *visit, fields url.Values) (api.WebPage, error) {
-		page, err := v.checked(fields, submit)
+	made := w.anyForm(name, path, func(
+		v *visit, fields url.Values, broken error,
+	) (api.WebPage, error) {
+		page, err := v.checked(fields, broken, submit)
 		if err != nil {
 			err = w.refusal(v, again, fields, err)
 		}
@@ -69,6 +73,21 @@ func (w *Web) form(
 func (w *Web) openForm(
 	name, path string, submit func(v *visit, fields url.Values) (api.WebPage, error),
 ) *api.Operation {
+	return w.anyForm(name, path, func(
+		v *visit, fields url.Values, broken error,
+	) (api.WebPage, error) {
+		if broken != nil {
+			return api.WebPage{}, broken
+		}
+		return submit(v, fields)
+	})
+}
+
+// anyForm declares a form. Broken is what is wrong with its fields whatever they mean.
+func (w *Web) anyForm(
+	name, path string,
+	submit func(v *visit, fields url.Values, broken error) (api.WebPage, error),
+) *api.Operation {
 	w.verbs[path[strings.LastIndexByte(path, '/')+1:]] = true
 	return api.Declare[api.RawBody, api.WebPage](api.Operation{
 		Name: "form." + name, Method: "POST", Path: path, Auth: api.Optional,
@@ -76,11 +95,12 @@ func (w *Web) openForm(
 		RawMedia: []string{formType}, BodyMax: formBytes,
 	}, func(c *api.Call, body *api.RawBody) (api.Reply, error) {
 		fields, err := url.ParseQuery(string(body.Content))
-		if err != nil || !utf8.Valid(body.Content) {
+		if err != nil {
 			return api.Reply{}, fault.Invalid(fault.Field{Field: "form", Problem: "is no form"})
 		}
+		fields, broken := readable(fields)
 		v := &visit{Call: c, web: w, key: fields.Get(keyField)}
-		page, err := submit(v, fields)
+		page, err := submit(v, fields, broken)
 		if err != nil {
 			return api.Reply{}, err
 		}
@@ -92,9 +112,32 @@ func (w *Web) openForm(
 	})
 }
 
+// readable are fields that can be shown again: a byte that is no UTF-8 becomes a mark, and is
+// refused. Errors: VALIDATION_FAILED.
+func readable(sent url.Values) (fields url.Values, broken error) {
+	const mark = "\uFFFD"
+	fields = url.Values{}
+	var faults []fault.Field
+	for _, name := range slices.Sorted(maps.Keys(sent)) {
+		shown, valid := strings.ToValidUTF8(name, mark), utf8.ValidString(name)
+		for _, text := range sent[name] {
+			fields.Add(shown, strings.ToValidUTF8(text, mark))
+			valid = valid && utf8.ValidString(text)
+		}
+		if !valid {
+			faults = append(faults, fault.Field{Field: shown, Problem: "must be UTF-8"})
+		}
+	}
+	if faults == nil {
+		return fields, nil
+	}
+	return fields, fault.Invalid(faults...)
+}
+
 // checked submits a form of a session that is of one of its own pages.
 func (v *visit) checked(
-	fields url.Values, submit func(v *visit, fields url.Values) (api.WebPage, error),
+	fields url.Values, broken error,
+	submit func(v *visit, fields url.Values) (api.WebPage, error),
 ) (api.WebPage, error) {
 	if v.Session == nil {
 		return api.WebPage{}, fault.New(fault.AuthenticationRequired, "Sign in to send this.")
@@ -105,6 +148,9 @@ func (v *visit) checked(
 	if !api.ValidIdempotencyKey(v.key) {
 		return api.WebPage{}, fault.New(fault.IdempotencyKeyInvalid,
 			"The form is not complete. Load the page again.")
+	}
+	if broken != nil {
+		return api.WebPage{}, broken
 	}
 	return submit(v, fields)
 }

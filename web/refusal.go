@@ -15,16 +15,20 @@ import (
 type failed struct {
 	Fields  url.Values
 	Message string
-	// Faults are those of members that the form has, Others what else is wrong.
+	// Faults are those of members that have them beside them, Others what else is wrong.
 	Faults map[string]string
 	Others []string
 	key    string
 }
 
-// typed are the members of forms that a person writes.
-var typed = []string{
-	"title", "body", "description", "reason", "agent", "priority", "path", "line", "conditions",
-}
+// explained are the members of forms that have their fault beside them, typed those that a person
+// writes.
+var (
+	explained = []string{
+		"title", "body", "description", "reason", "agent", "path", "line", "conditions",
+	}
+	typed = append(explained[:len(explained):len(explained)], "priority")
+)
 
 // sentences are what refusals mean to a person who has sent a form.
 var sentences = map[fault.Code]string{
@@ -47,12 +51,12 @@ func (w *Web) refusal(v *visit, again shows, fields url.Values, err error) error
 	if sentence, said := sentences[refused.Code]; said {
 		form.Message = sentence
 	}
-	if refused.Code == fault.IdempotencyKeyReused {
+	if refused.Code == fault.IdempotencyKeyReused || refused.Code == fault.IdempotencyKeyInvalid {
 		form.key = ""
 	}
 	listed, _ := refused.Details["fields"].([]fault.Field)
 	for _, one := range listed {
-		if fields.Has(one.Field) {
+		if fields.Has(one.Field) && slices.Contains(explained, one.Field) {
 			form.Faults[one.Field] = one.Problem
 		} else {
 			form.Others = append(form.Others, one.Field+" "+one.Problem)

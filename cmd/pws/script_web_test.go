@@ -37,8 +37,8 @@ import (
 //
 // They follow redirects and expect a status and texts of the page, or with ! that it has none. A
 // form is sent with the token and the key of the page that was shown last, unless a field gives
-// others; again sends the last form once more. Each page is also checked for what holds for all of
-// them.
+// others; again sends the last form once more. In a text \xff is this byte. Each page is also
+// checked for what holds for all of them.
 
 // browser is what a browser knows: its cookies, of the last page the token, the key and the text,
 // and the last form.
@@ -141,11 +141,21 @@ func (s *script) submit(ts *testscript.TestScript, args []string) error {
 		return errors.New("usage: submit [-from ORIGIN] PATH FIELD=TEXT ... STATUS [REGEXP ...]")
 	}
 	fields := url.Values{}
-	for _, field := range args[1:at] {
-		name, value, _ := strings.Cut(s.expand(field), "=")
-		fields.Set(name, value)
-	}
+	setFields(s, fields, args[1:at])
 	return s.visit(ts, http.MethodPost, origin, args[0], fields, args[at:])
+}
+
+var escapedByte = regexp.MustCompile(`\\x[0-9a-f]{2}`)
+
+// setFields sets fields of a form.
+func setFields(s *script, fields url.Values, args []string) {
+	for _, field := range args {
+		name, value, _ := strings.Cut(s.expand(field), "=")
+		fields.Set(name, escapedByte.ReplaceAllStringFunc(value, func(escaped string) string {
+			code, _ := strconv.ParseUint(escaped[2:], 16, 8)
+			return string([]byte{byte(code)})
+		}))
+	}
 }
 
 func (s *script) again(ts *testscript.TestScript, args []string) error {
@@ -158,10 +168,7 @@ func (s *script) again(ts *testscript.TestScript, args []string) error {
 		return errors.New("usage: again [FIELD=TEXT ...] STATUS [REGEXP ...], after a form")
 	}
 	fields := maps.Clone(b.fields)
-	for _, field := range args[:at] {
-		name, value, _ := strings.Cut(s.expand(field), "=")
-		fields.Set(name, value)
-	}
+	setFields(s, fields, args[:at])
 	return s.visit(ts, http.MethodPost, "http://"+s.server.pages, b.path, fields, args[at:])
 }
 
