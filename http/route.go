@@ -79,6 +79,10 @@ func newRoutes(table []*api.Operation, bodyMax int) *routes {
 		}
 	}
 	for _, key := range order {
+		if patterns[key+"/"] != nil {
+			// The tree cannot have both, so the templates find the one without the slash.
+			continue
+		}
 		method, pattern, _ := strings.Cut(key, " ")
 		found := leaf(patterns[key])
 		slices.SortStableFunc(found, func(a, b *route) int {

@@ -49,13 +49,14 @@ func TestTemplatesWithOnePattern(t *testing.T) {
 	r := newRoutes([]*api.Operation{
 		op("all", "/w/{w}/f/{path*}"), op("rename", "/w/{w}/f/{path*}/rename"),
 		op("deep", "/w/{w}/f/{path*}/a/b"), op("batch", "/w/{w}/f/read-batch"), op("w", "/w/{w}"),
-		op("static", "/w/list"),
+		op("static", "/w/list"), op("bare", "/v"), op("folder", "/v/"), op("rest", "/v/{path*}"),
 	}, 1)
 	for path, want := range map[string]string{
 		"/w/1/f/x": "all 1|x", "/w/1/f/x/rename": "rename 1|x", "/w/1/f/rename": "all 1|rename",
 		"/w/1/f/x/a/b": "deep 1|x", "/w/1/f/a/b": "all 1|a/b", "/w/1/f/read-batch": "batch 1",
 		"/w/1/f/read-batch/x": "all 1|read-batch/x", "/w/list": "static ", "/w/lis": "w lis",
-		"/w/list/f/x": "all list|x", "/w/1/f/": "", "/w//f/x": "", "/w/": "", "/w/1/": "",
+		"/w/list/f/x": "all list|x", "/w/1/f/": "", "/w//f/x": "",
+		"/v": "bare ", "/v/": "folder ", "/v/x/": "rest x/", "/v//": "rest /", "/w/": "", "/w/1/": "",
 	} {
 		ctx := contextOf("POST", path)
 		found, params := r.find(ctx, path, nil)

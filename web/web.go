@@ -19,15 +19,15 @@ type Web struct {
 	assets    map[string]asset
 	// texts renders what agents wrote.
 	texts *render.Renderer
-	// verbs are the last parts of the addresses of forms.
-	verbs map[string]bool
+	// pages are the paths of pages, verbs the last parts of the addresses of forms.
+	pages, verbs map[string]bool
 }
 
 // New reads the templates and assets that the program contains.
 func New() *Web {
 	// Half of the cores are for the interface, whatever people look at.
 	texts := render.New(runtime.GOMAXPROCS(0) / 2)
-	w := &Web{texts: texts, assets: readAssets(), verbs: map[string]bool{}}
+	w := &Web{texts: texts, assets: readAssets(), pages: map[string]bool{}, verbs: map[string]bool{}}
 	w.templates = w.lazyTemplates()
 	return w
 }
@@ -114,6 +114,14 @@ func (w *Web) page(
 
 // pageOrElsewhere declares a page that can send the browser elsewhere.
 func (w *Web) pageOrElsewhere(
+	name, path string, query []api.Param, show func(v *visit) (view, string, error),
+) *api.Operation {
+	w.pages[path] = true
+	return w.elsewhere(name, path, query, show)
+}
+
+// elsewhere is pageOrElsewhere for addresses that are no page.
+func (w *Web) elsewhere(
 	name, path string, query []api.Param, show func(v *visit) (view, string, error),
 ) *api.Operation {
 	return api.Declare[api.None, api.WebPage](api.Operation{
@@ -221,31 +229,72 @@ func (w *Web) Failure(c *api.Call, failure api.WebFailure) []byte {
 	return w.render(c, view{Template: "failure", Title: failure.Message, Data: failure})
 }
 
-// missingPages answers addresses below the page that are none.
+// missingPages answers addresses that are no page: that without the slash, and those below it.
 func (w *Web) missingPages() []*api.Operation {
-	missing := w.pageOrElsewhere("missing", api.WebPath+"{rest*}", nil,
+	root := w.elsewhere("root", strings.TrimSuffix(api.WebPath, "/"), nil,
+		func(v *visit) (view, string, error) { return view{}, v.withQuery(api.WebPath), nil })
+	missing := w.elsewhere("missing", api.WebPath+"{rest*}", nil,
 		func(v *visit) (view, string, error) {
 			// A person who loads the address of a form again gets the page that it is on.
 			rest := v.Param("rest")
 			if above := strings.LastIndexByte(rest, '/'); w.verbs[rest[above+1:]] {
 				page := api.WebPath + rest[:max(0, above)]
+				if !w.isPage(page) {
+					return view{}, "", errNoPage()
+				}
 				if part := v.Query[partParam.Name]; part != "" {
 					page += "?" + partParam.Name + "=" + url.QueryEscape(part)
 				}
 				return view{}, page, nil
 			}
-			if page := strings.TrimRight(rest, "/"); page != rest {
-				_, query, _ := strings.Cut(v.Target, "?")
-				if query != "" {
-					page += "?" + query
-				}
-				return view{}, api.WebPath + page, nil
+			page := api.WebPath + strings.TrimRight(rest, "/")
+			if strings.HasSuffix(rest, "/") && w.isPage(page) {
+				return view{}, v.withQuery(page), nil
 			}
 			return view{}, "", errNoPage()
 		})
 	// An address that is none has no parameters to check.
-	missing.AnyQuery = true
-	return []*api.Operation{missing}
+	root.AnyQuery, missing.AnyQuery = true, true
+	return []*api.Operation{root, missing}
+}
+
+// withQuery is an address with the query of this one.
+func (v *visit) withQuery(page string) string {
+	if _, query, _ := strings.Cut(v.Target, "?"); query != "" {
+		page += "?" + query
+	}
+	return page
+}
+
+// isPage reports whether an address, without a query, is that of a page.
+func (w *Web) isPage(address string) bool {
+	for path := range w.pages {
+		if fits(path, address) {
+			return true
+		}
+	}
+	return false
+}
+
+// fits reports whether an address is one of a path with parameters, which are never empty.
+func fits(path, address string) bool {
+	for {
+		part, morePath, deeperPath := strings.Cut(path, "/")
+		if strings.HasSuffix(part, "*}") {
+			return address != ""
+		}
+		segment, more, deeper := strings.Cut(address, "/")
+		if strings.HasPrefix(part, "{") && segment != "" {
+			part = segment
+		}
+		if part != segment || deeperPath != deeper {
+			return false
+		}
+		if !deeper {
+			return true
+		}
+		path, address = morePath, more
+	}
 }
 
 // at is an address of the page: parts are escaped.

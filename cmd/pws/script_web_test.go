@@ -23,6 +23,7 @@ import (
 //
 //	browser NAME                           browsers have their own cookies
 //	browse PATH STATUS [REGEXP ...]        opens a page
+//	stays PATH STATUS                      opens an address without going elsewhere from it
 //	inparts PATH N [TEXT ...]                opens the parts of a divided page, of which there are N
 //	                                       at least; each text is in one of them
 //	submit [-from ORIGIN] PATH FIELD=TEXT ... STATUS [REGEXP ...]
@@ -78,6 +79,27 @@ func (s *script) browse(ts *testscript.TestScript, args []string) error {
 		return errors.New("usage: browse PATH STATUS [REGEXP ...]")
 	}
 	return s.visit(ts, http.MethodGet, "", args[0], nil, args[1:])
+}
+
+// stays sends a request whose answer may be a redirection.
+func (s *script) stays(_ *testscript.TestScript, args []string) error {
+	if len(args) != 2 {
+		return errors.New("usage: stays PATH STATUS")
+	}
+	b, err := s.browser()
+	if err != nil {
+		return err
+	}
+	stay := *b.http
+	stay.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	answer, err := stay.Get("http://" + s.server.pages + s.expand(args[0]))
+	if err != nil {
+		return err
+	}
+	if got := strconv.Itoa(answer.StatusCode); got != args[1] {
+		return errors.Join(answer.Body.Close(), errors.New("status "+got))
+	}
+	return answer.Body.Close()
 }
 
 var (
@@ -466,6 +488,7 @@ func webCommands() map[string]command {
 	return map[string]command{
 		"browser": wrap((*script).useBrowser),
 		"browse":  wrap((*script).browse),
+		"stays":   wrap((*script).stays),
 		"inparts": wrap((*script).pageParts),
 		"submit":  wrap((*script).submit),
 		"again":   wrap((*script).again),
