@@ -4,6 +4,7 @@ import (
 	"net/url"
 
 	"pws/api"
+	"pws/internal/fault"
 )
 
 func (w *Web) commentForms() []*api.Operation {
@@ -22,6 +23,10 @@ func discuss(v *visit, fields url.Values) (api.WebPage, error) {
 	said := map[string]any{"title": fields.Get("title"), "body": fields.Get("body")}
 	if kind := fields.Get("about"); kind != "" {
 		said["subject"] = map[string]any{"type": kind, "id": fields.Get("subject")}
+	} else if fields.Get("subject") != "" {
+		return api.WebPage{}, fault.Invalid(fault.Field{
+			Field: "about", Problem: "is required for a subject",
+		})
 	}
 	made, err := submit[api.DiscussionData](v, "discussion.create",
 		[]string{v.Param("project")}, said)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"pws/api"
+	"pws/internal/fault"
 )
 
 func (w *Web) decisionForms() []*api.Operation {
@@ -36,6 +37,8 @@ func review(v *visit, fields url.Values) (api.WebPage, error) {
 		said["comments"] = []any{comment}
 		said["body"] = ""
 		back.Location += "#reviews"
+	} else if fields.Get("line") != "" {
+		return back, fault.Invalid(fault.Field{Field: "path", Problem: "is required for a line"})
 	}
 	_, err := submit[api.ReviewData](v, "contribution.review", []string{id}, said)
 	return back, renamed(err,
@@ -51,9 +54,29 @@ func lineNumber(text string) any {
 	return text
 }
 
+// unsent refuses fields that a person has filled in for another button of the form, so that none is
+// lost unseen. Errors: VALIDATION_FAILED.
+func unsent(fields url.Values, names ...string) error {
+	var faults []fault.Field
+	for _, name := range names {
+		if fields.Get(name) != "" {
+			faults = append(faults, fault.Field{
+				Field: name, Problem: "would not be sent: comment first, or empty it",
+			})
+		}
+	}
+	if faults == nil {
+		return nil
+	}
+	return fault.Invalid(faults...)
+}
+
 func accept(v *visit, fields url.Values) (api.WebPage, error) {
 	id := v.Param("contribution")
 	back := to(at("c", id) + v.placed(fields))
+	if err := unsent(fields, "body", "path", "line"); err != nil {
+		return back, err
+	}
 	_, err := submit[api.ContributionAccepted](v, "contribution.accept", []string{id},
 		map[string]any{"revision_id": fields.Get("revision")})
 	return back, renamed(err, "revision_id", "revision")
@@ -62,6 +85,9 @@ func accept(v *visit, fields url.Values) (api.WebPage, error) {
 func reject(v *visit, fields url.Values) (api.WebPage, error) {
 	id := v.Param("contribution")
 	back := to(at("c", id) + v.placed(fields))
+	if err := unsent(fields, "path", "line"); err != nil {
+		return back, err
+	}
 	_, err := submit[api.ContributionData](v, "contribution.reject", []string{id}, map[string]any{
 		"reason": fields.Get("body"), "revision_id": fields.Get("revision"),
 	})
