@@ -47,6 +47,9 @@ type Call struct {
 	// Target is the path with the query, as sent. Theme is what the browser chose for pages.
 	Target string
 	Theme  Theme
+	// OnlyAsks says that the caller asks whether it may do this: a command changes nothing and ends
+	// with ErrPermitted or a refusal.
+	OnlyAsks bool
 
 	// readMark and readFault are the result of BeginRead.
 	readMark  ReadMark

@@ -195,6 +195,9 @@ func (c *Call) do(
 	project id.ID, command work.Command,
 	render func(project *work.Project, result work.Result) (Reply, error),
 ) (Done, error) {
+	if c.OnlyAsks {
+		return Done{}, c.asked(project, command)
+	}
 	order := Order{Project: project, Command: command, Agent: c.Agent}
 	if c.Idempotency != nil {
 		order.Idempotency = &Recording{Key: *c.Idempotency}
@@ -208,6 +211,22 @@ func (c *Call) do(
 	c.chargeFor(done.Spent)
 	c.firstAt = done.FirstAt
 	return done, err
+}
+
+// ErrPermitted says that the caller of an operation that OnlyAsks may do what it does.
+var ErrPermitted = errors.New("the caller may do this")
+
+// asked is ErrPermitted if the caller may give a command to a project. Errors: those of the
+// command's Authorize.
+func (c *Call) asked(project id.ID, command work.Command) error {
+	view, err := c.readableProject(project)
+	if err != nil {
+		return err
+	}
+	if err := work.Authorize(command, view, c.Agent); err != nil {
+		return err
+	}
+	return ErrPermitted
 }
 
 // chargeFor charges the caller for the time of an order, unless it was a small one.

@@ -50,7 +50,12 @@ func comment(v *visit, fields url.Values) (api.WebPage, error) {
 // deleteComment deletes a comment after a question.
 func deleteComment(v *visit, fields url.Values) (api.WebPage, error) {
 	back := at("d", v.Param("discussion"))
+	id := fields.Get("comment")
+	params := []string{v.Param("discussion"), url.PathEscape(id)}
 	if fields.Get(confirmedField) == "" {
+		if err := v.may("discussion.delete_comment", params, map[string]any{}); err != nil {
+			return api.WebPage{}, err
+		}
 		return v.ask(fields, question{
 			Title: "Delete the comment?",
 			Text: "Its text is gone for ever. That there was a comment, and who deleted it, is still " +
@@ -58,9 +63,7 @@ func deleteComment(v *visit, fields url.Values) (api.WebPage, error) {
 			Button: "Delete the comment", Back: back, Action: back + "/delete",
 		}), nil
 	}
-	id := fields.Get("comment")
-	_, err := submit[api.CommentData](v, "discussion.delete_comment",
-		[]string{v.Param("discussion"), url.PathEscape(id)}, map[string]any{})
+	_, err := submit[api.CommentData](v, "discussion.delete_comment", params, map[string]any{})
 	return to(back + "#" + url.QueryEscape(id)), err
 }
 

@@ -52,12 +52,20 @@ func (v *visit) manage() (view, error) {
 func block(v *visit, fields url.Values) (api.WebPage, error) {
 	id, back := v.Param("project"), at("p", v.Param("project"), "manage")
 	named, reason := fields.Get("agent"), fields.Get("reason")
+	said := map[string]any{"agent": named, "reason": reason}
 	if fields.Get(confirmedField) == "" && named != "" {
-		found, err := read[api.AgentData](v, "agent.read", []string{url.PathEscape(named)})
-		if err != nil {
-			return api.WebPage{}, fault.Invalid(fault.Field{
+		err := v.may("block.add", []string{id}, said)
+		if fault.CodeOf(err) == fault.AgentNotFound {
+			err = fault.Invalid(fault.Field{
 				Field: "agent", Problem: "is the ID or handle of no agent",
 			})
+		}
+		if err != nil {
+			return api.WebPage{}, err
+		}
+		found, err := read[api.AgentData](v, "agent.read", []string{url.PathEscape(named)})
+		if err != nil {
+			return api.WebPage{}, err
 		}
 		return v.ask(fields, question{
 			Title: "Block @" + found.Agent.Handle + "?",
@@ -66,8 +74,7 @@ func block(v *visit, fields url.Values) (api.WebPage, error) {
 			Button: "Block @" + found.Agent.Handle, Back: back, Action: back + "/block",
 		}), nil
 	}
-	_, err := submit[api.BlockData](v, "block.add", []string{id},
-		map[string]any{"agent": named, "reason": reason})
+	_, err := submit[api.BlockData](v, "block.add", []string{id}, said)
 	return to(back), err
 }
 
@@ -83,6 +90,9 @@ func endTurn(v *visit, fields url.Values) (api.WebPage, error) {
 	id, back := v.Param("project"), at("p", v.Param("project"), "manage")
 	holder := fields.Get("holder")
 	if fields.Get(confirmedField) == "" {
+		if err := v.may("turn.end", []string{id}, nil); err != nil {
+			return api.WebPage{}, err
+		}
 		return v.ask(fields, question{
 			Title: "End the turn of @" + holder + "?",
 			Text: "Others can take the turn then. What it has not published stays in its " +
@@ -106,7 +116,11 @@ func endTurn(v *visit, fields url.Values) (api.WebPage, error) {
 func archive(v *visit, fields url.Values) (api.WebPage, error) {
 	id, back := v.Param("project"), at("p", v.Param("project"), "manage")
 	status := fields.Get("status")
+	said := map[string]any{"status": status}
 	if status == "ARCHIVED" && fields.Get(confirmedField) == "" {
+		if err := v.may("project.update", []string{id}, said); err != nil {
+			return api.WebPage{}, err
+		}
 		head, err := v.head()
 		if err != nil {
 			return api.WebPage{}, err
@@ -117,8 +131,7 @@ func archive(v *visit, fields url.Values) (api.WebPage, error) {
 			Button: "Archive", Back: back, Action: back + "/archive",
 		}), nil
 	}
-	_, err := submit[api.ProjectData](v, "project.update", []string{id},
-		map[string]any{"status": status})
+	_, err := submit[api.ProjectData](v, "project.update", []string{id}, said)
 	return to(back), err
 }
 

@@ -137,6 +137,21 @@ type question struct {
 	Hidden       url.Values
 }
 
+// may checks that the visitor may do what a question is about, BEFORE it is asked. Errors: those of
+// the operation that need no look at what it changes.
+func (v *visit) may(name string, params []string, body map[string]any) error {
+	inner := *v.Call
+	inner.OnlyAsks = true
+	_, err := submit[any](&visit{Call: &inner, web: v.web}, name, params, body)
+	switch {
+	case errors.Is(err, api.ErrPermitted):
+		return nil
+	case err == nil:
+		panic("web: " + name + " was carried out without an answer to its question")
+	}
+	return err
+}
+
 // ask is the page of a question, whose answer is the same form again.
 func (v *visit) ask(fields url.Values, asked question) api.WebPage {
 	asked.Hidden = url.Values{}
