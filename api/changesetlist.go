@@ -112,15 +112,16 @@ func (c *Call) pathHistory(
 	}
 	page := changesetsPage{call: c, view: view}
 	last := from
-	view.PathHistory(from, func(changeset *work.Changeset, behind work.HistoryPlace) bool {
+	view.PathHistory(from, func(step work.HistoryStep) bool {
 		if len(page.sequences) == limit {
 			place := binary.BigEndian.AppendUint32(nil, last.Last)
 			place = binary.BigEndian.AppendUint32(place, uint32(last.Operations))
 			page.next = c.next(append(place, last.Path...))
 			return false
 		}
-		page.add(changeset.Sequence)
-		last = behind
+		page.add(step.Changeset.Sequence)
+		page.files = append(page.files, FileThen{Path: step.Path, Gone: step.Gone})
+		last = step.Behind
 		return true
 	})
 	return c.sound(Reply{Data: &page})
@@ -133,6 +134,8 @@ type changesetsPage struct {
 	call      *Call
 	view      *work.Project
 	sequences []uint32
+	// files is the file at each of them in the history of a path.
+	files []FileThen
 	// messages are those that are stored away, by the place of their changeset; nil if none is.
 	messages map[int]string
 	next     *string

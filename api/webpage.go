@@ -90,3 +90,19 @@ func (c *Call) TurnHolder(project string) (handle string, err error) {
 	}
 	return handle, nil
 }
+
+// FileThen is a file at a changeset of its history.
+type FileThen struct {
+	// Path is the one that it had. Gone says that no file was there after the changeset.
+	Path string
+	Gone bool
+}
+
+// FilesThen is the file at each changeset of a page of its history. It is nil for any other reply.
+func (r *Reply) FilesThen() []FileThen {
+	page, is := r.Data.(*changesetsPage)
+	if !is {
+		return nil
+	}
+	return page.files
+}

@@ -196,7 +196,12 @@ func (v *visit) shownDiff(operations []api.OperationRecord, read readDiff) (*dif
 		all.listFrom(v.number("files"))
 		return &all, nil
 	}
-	at := slices.IndexFunc(all.Files, func(f fileDiff) bool { return f.Path == all.Only })
+	here := func(f fileDiff) bool { return f.Path == all.Only }
+	at := slices.IndexFunc(all.Files, here)
+	if at < 0 {
+		all.Only = movedTo(operations, all.Only)
+		at = slices.IndexFunc(all.Files, here)
+	}
 	if at < 0 {
 		all.Files = nil
 		return &all, nil
@@ -225,6 +230,16 @@ func (v *visit) shownDiff(operations []api.OperationRecord, read readDiff) (*dif
 	}
 	all.Files = []fileDiff{one}
 	return &all, nil
+}
+
+// movedTo is the path that operations leave a file at.
+func movedTo(operations []api.OperationRecord, path string) string {
+	for _, one := range operations {
+		if deref(one.PreviousPath) == path {
+			path = one.Path
+		}
+	}
+	return path
 }
 
 // linesBefore is how many rows are shown before a line that is looked for.
@@ -287,11 +302,11 @@ func (d *diff) RowLink(path string, from int) string {
 }
 
 // WholeLink is the address of a file as the diff leaves it, empty if there is none.
-func (d *diff) WholeLink(path string) string {
-	if d.at == "" {
+func (d *diff) WholeLink(file fileDiff) string {
+	if d.at == "" || file.Action == "DELETE" {
 		return ""
 	}
-	return at("p", d.files, "file", path) + "?at=" + url.QueryEscape(d.at)
+	return at("p", d.files, "file", file.Path) + "?at=" + url.QueryEscape(d.at)
 }
 
 // First and Last are the numbers of the files of a list.

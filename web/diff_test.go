@@ -309,3 +309,15 @@ func TestSidesOfConflicts(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestWholeFilesThatADiffLeaves(t *testing.T) {
+	d := diff{files: "prj_1", at: "chg_1"}
+	for action, want := range map[string]string{
+		"MODIFY": "/ui/p/prj_1/file/a/b?at=chg_1", "DELETE": "",
+	} {
+		file := fileDiff{DiffFile: api.DiffFile{Path: "a/b", Action: action}}
+		if got := d.WholeLink(file); got != want {
+			t.Errorf("%s: %q", action, got)
+		}
+	}
+}

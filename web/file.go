@@ -127,6 +127,8 @@ type content struct {
 	First, Last, Count int
 	// Before is the first line of the page before this one.
 	Before int
+	// Stands says that there is a file at the path now.
+	Stands bool
 }
 
 // fileOrFolder is the page of a file. A text can lead to a folder, whose files have a page of their
@@ -163,7 +165,13 @@ func (v *visit) file() (view, error) {
 	if err != nil {
 		return made, err
 	}
-	all.File = found.File
+	all.File, all.Stands = found.File, true
+	if !all.IsNewestHead {
+		all.Stands, err = v.stands(head.ID, head.HeadChangesetID, found.File.Path)
+		if err != nil {
+			return made, err
+		}
+	}
 	text := plain(deref(found.File.Content))
 	all.File.Content = nil
 	if all.Markdown = isMarkdown(all.File.Path); all.Markdown && v.Query["view"] != "source" {

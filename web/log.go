@@ -21,16 +21,48 @@ func (w *Web) expensive(page *api.Operation) *api.Operation {
 type history struct {
 	inHead[[]api.Changeset]
 	Path string
+	// Files is the file at each changeset, if it is the history of one. Stands says that there is a
+	// file at the path now.
+	Files  []api.FileThen
+	Stands bool
 }
 
 func (v *visit) log() (view, error) {
-	path := v.Query["path"]
-	made, list, head, err := listOf[api.ChangesetsData](v, "log", "History", "changeset.list",
-		"changesets", "limit", "50", "path", path)
-	made.Data = history{
-		inHead[[]api.Changeset]{head, list.Changesets, next(list.NextCursor, "path", path)}, path,
+	made := view{Template: "log", Tab: "log"}
+	head, err := v.head()
+	if err != nil {
+		return made, err
 	}
-	return made, err
+	const list = "changeset.list"
+	path := v.Query["path"]
+	reply, err := v.run(list, []string{head.ID}, nil, "limit", "50", "path", path,
+		"cursor", v.Query["cursor"])
+	if err != nil {
+		return made, err
+	}
+	found, err := data[api.ChangesetsData](list, reply)
+	if err != nil {
+		return made, err
+	}
+	all := history{
+		inHead: inHead[[]api.Changeset]{head, found.Changesets, next(found.NextCursor, "path", path)},
+		Path:   path, Files: reply.FilesThen(),
+	}
+	if path != "" {
+		if all.Stands, err = v.stands(head.ID, head.HeadChangesetID, path); err != nil {
+			return made, err
+		}
+	}
+	made.Title, made.Data = "History of "+head.Name, all
+	made.inInterface(head, "projects/"+head.ID+"/changesets")
+	return made, nil
+}
+
+// stands reports whether there is a file at a path after a changeset.
+func (v *visit) stands(project, changeset, path string) (bool, error) {
+	found, err := read[api.FilesData](v, "changeset.tree", []string{project, changeset},
+		"prefix", path, "limit", "1")
+	return len(found.Files) > 0 && found.Files[0].Path == path, err
 }
 
 // change is a changeset with its diff.

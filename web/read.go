@@ -49,7 +49,16 @@ func read[T any](v *visit, name string, params []string, pairs ...string) (T, er
 
 // call is read with a body, for operations that write.
 func call[T any](v *visit, name string, params []string, body any, pairs ...string) (T, error) {
-	var none T
+	reply, err := v.run(name, params, body, pairs...)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return data[T](name, reply)
+}
+
+// run is call with the whole reply.
+func (v *visit) run(name string, params []string, body any, pairs ...string) (api.Reply, error) {
 	op := operation(name)
 	inner := *v.Call
 	inner.Operation, inner.Params, inner.Query = op, params, map[string]string{}
@@ -59,24 +68,26 @@ func call[T any](v *visit, name string, params []string, body any, pairs ...stri
 		}
 	}
 	if op.Auth == api.Bearer && v.Session == nil {
-		return none, fault.New(fault.AuthenticationRequired, "Sign in to see this.")
+		return api.Reply{}, fault.New(fault.AuthenticationRequired, "Sign in to see this.")
 	}
 	if body == nil {
 		body = op.NewRequest()
 	}
-	reply, err := op.Run(&inner, body)
-	if err != nil {
-		return none, err
-	}
-	if data, typed := reply.Data.(T); typed {
-		return data, nil
+	return op.Run(&inner, body)
+}
+
+// data is what an operation has replied.
+func data[T any](name string, reply api.Reply) (T, error) {
+	if typed, is := reply.Data.(T); is {
+		return typed, nil
 	}
 	// Some handlers answer with a form of the same data that is written faster.
-	var data T
-	if err := json.Unmarshal(reply.AppendData(nil), &data); err != nil {
+	var written T
+	if err := json.Unmarshal(reply.AppendData(nil), &written); err != nil {
+		var none T
 		return none, fmt.Errorf("%s: %w", name, err)
 	}
-	return data, nil
+	return written, nil
 }
 
 func errNoPage() error { return fault.New(fault.RouteNotFound, "There is no such page.") }

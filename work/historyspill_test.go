@@ -96,7 +96,7 @@ func historyText(t *testing.T, w *world) []string {
 	})
 	for path := range paths {
 		if !strings.HasPrefix(path, "many/") {
-			note("%s %s", path, w.history(path, 7))
+			note("%s %s", path, w.history(t, path, 7))
 		}
 	}
 	slices.Sort(text)

@@ -10,14 +10,23 @@ type HistoryPlace struct {
 	Last uint32
 }
 
+// HistoryStep is a changeset in the history of a path.
+type HistoryStep struct {
+	// Changeset has no operations. It is valid while the step is.
+	Changeset *Changeset
+	// Path is the one that the file had. Gone says that no file was there after the changeset: it
+	// was deleted or has another path since.
+	Path string
+	Gone bool
+	// Behind is the place behind the step.
+	Behind HistoryPlace
+}
+
 // PathHistory yields the changesets with operations on a path, newest first. From a RENAME to the
 // path on, it continues with the path before. It begins at a place, which has just a path at first,
-// and yields each changeset once, without its operations, with the place behind it. The changeset
-// is valid during the call. A page takes time in proportion to the operations on the path in its
-// changesets.
-func (p *Project) PathHistory(
-	from HistoryPlace, yield func(c *Changeset, behind HistoryPlace) bool,
-) {
+// and yields each changeset once. A step is valid during the call. A page takes time in proportion
+// to the operations on the path in its changesets.
+func (p *Project) PathHistory(from HistoryPlace, yield func(step HistoryStep) bool) {
 	at := from
 	versions := p.versionsOf(at.Path)
 	var op Op
@@ -29,6 +38,7 @@ func (p *Project) PathHistory(
 		v := versions[len(versions)-1]
 		versions = versions[:len(versions)-1]
 		p.history.operation(v, &op)
+		step := HistoryStep{Changeset: &changeset, Path: at.Path, Gone: v.gone()}
 		if op.Action == Rename && *op.Path == at.Path && op.From != nil {
 			at.Path = *op.From
 			versions = beforeOperation(p.versionsOf(at.Path), v)
@@ -39,7 +49,8 @@ func (p *Project) PathHistory(
 		}
 		at.Last = v.sequence
 		p.history.read(v.sequence, &changeset, false)
-		if !yield(&changeset, at) {
+		step.Behind = at
+		if !yield(step) {
 			return
 		}
 	}

@@ -8,20 +8,24 @@ import (
 	"pws/work"
 )
 
-// history returns the sequences of the changesets of a path, in pages.
-func (w *world) history(path string, page int) string {
+// history returns the sequences of the changesets of a path, in pages. It fails where a step does
+// not say where the file was.
+func (w *world) history(t *testing.T, path string, page int) string {
 	var all []string
 	at := work.HistoryPlace{Path: path}
 	for more := true; more; {
 		more = false
 		taken, next := 0, at
-		w.project.PathHistory(at, func(c *work.Changeset, behind work.HistoryPlace) bool {
+		w.project.PathHistory(at, func(step work.HistoryStep) bool {
 			if more = taken == page; more {
 				return false
 			}
 			taken++
-			next = behind
-			all = append(all, fmt.Sprint(c.Sequence))
+			next = step.Behind
+			if _, stands := w.project.FileAt(step.Path, step.Changeset); stands == step.Gone {
+				t.Errorf("%s: %d has %q gone: %v", path, step.Changeset.Sequence, step.Path, step.Gone)
+			}
+			all = append(all, step.Path+fmt.Sprint(step.Changeset.Sequence))
 			return true
 		})
 		at = next
@@ -58,18 +62,18 @@ func TestPathHistory(t *testing.T) {
 		w.publish(t, operations...)
 	}
 	for path, want := range map[string]string{
-		"a": "10 6 5 3 2 1", "d": "9 8 7 4 3 2 1", "c": "7 4 1", "b": "9 8 7 4 3 2 1",
-		"x": "9 8 7 4 3 2 1", "never": "",
+		"a": "a10 a6 a5 a3 a2 a1", "d": "d9 b8 b7 c4 c3 a2 a1", "c": "c7 b4 b1",
+		"b": "b9 b8 b7 c4 c3 a2 a1", "x": "x9 b8 b7 c4 c3 a2 a1", "never": "",
 	} {
 		var numbers []string
 		for _, number := range strings.Fields(want) {
 			var n int
-			fmt.Sscan(number, &n)
-			numbers = append(numbers, fmt.Sprint(begin+n))
+			fmt.Sscan(number[1:], &n)
+			numbers = append(numbers, number[:1]+fmt.Sprint(begin+n))
 		}
 		want = strings.Join(numbers, " ")
 		for _, page := range []int{100, 1, 2, 3} {
-			if got := w.history(path, page); got != want {
+			if got := w.history(t, path, page); got != want {
 				t.Errorf("%s in pages of %d: %q, want %q", path, page, got, want)
 			}
 		}
