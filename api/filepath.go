@@ -75,37 +75,43 @@ func listPaths(c *Call, _ *None) (Reply, error) {
 		}
 		return Reply{Data: data}, nil
 	}
-	for from := max(filter.prefix, string(after)); ; {
-		at, more := firstPath(view, filter.prefix, from)
-		if !more {
-			break
-		}
-		if at == string(after) {
-			from = behindPath(at)
-			continue
-		}
+	walkLevel(view.Files, filter.prefix, string(after), func(at string, _ work.FileInfo) bool {
 		if len(data.Paths) == limit {
 			data.NextCursor = c.next([]byte(data.Paths[limit-1]))
-			break
+			return false
 		}
 		data.Paths = append(data.Paths, at)
-		from = behindPath(at)
-	}
+		return true
+	})
 	return Reply{Data: data}, nil
 }
 
-// firstPath returns the path of the first file, or of its folder, at or behind a path.
-func firstPath(view *work.Project, prefix, from string) (path string, found bool) {
-	view.Files(from, func(info work.FileInfo) bool {
-		if path, found = strings.CutPrefix(info.Path, prefix); found {
-			if slash := strings.IndexByte(path, '/'); slash >= 0 {
-				path = path[:slash+1]
+// walkLevel yields the paths of the files and folders directly behind a prefix, from behind a path
+// on, which is empty at first: those of folders with a slash and the first file in them. Each takes
+// one search, however many files a folder has.
+func walkLevel(
+	walk func(from string, yield func(work.FileInfo) bool), prefix, after string,
+	yield func(path string, first work.FileInfo) bool,
+) {
+	from := prefix
+	if after != "" {
+		from = max(prefix, behindPath(after))
+	}
+	for more := true; more; {
+		more = false
+		walk(from, func(info work.FileInfo) bool {
+			rest, within := strings.CutPrefix(info.Path, prefix)
+			if !within {
+				return false
 			}
-			path = prefix + path
-		}
-		return false
-	})
-	return path, found
+			if slash := strings.IndexByte(rest, '/'); slash >= 0 {
+				rest = rest[:slash+1]
+			}
+			at := prefix + rest
+			from, more = behindPath(at), yield(at, info)
+			return false
+		})
+	}
 }
 
 // behindPath is behind a path, and behind all in it if it is a folder.

@@ -3,6 +3,7 @@ package api
 import (
 	"pws/identity"
 	"pws/internal/id"
+	"pws/work"
 )
 
 // WebPage is an answer for a browser.
@@ -105,4 +106,51 @@ func (r *Reply) FilesThen() []FileThen {
 		return nil
 	}
 	return page.files
+}
+
+// FolderPage is a page of what is directly in a folder, in the order of its paths.
+type FolderPage struct {
+	// Folders are paths that end with a slash.
+	Folders []string
+	Files   []File
+	// Last is the last path of the page if there are more behind it, else empty.
+	Last string
+}
+
+// FolderAt is what is directly in a folder after a changeset, behind a path that is empty at first.
+// The path of the folder ends with a slash or is empty. Errors: PROJECT_NOT_FOUND,
+// CHANGESET_NOT_FOUND.
+func (c *Call) FolderAt(
+	project, changeset, folder, behind string, limit int,
+) (page FolderPage, err error) {
+	wanted, ok := id.Parse(id.Project, project)
+	if !ok {
+		return page, errProjectNotFound()
+	}
+	view, err := c.readableProject(wanted)
+	if err != nil {
+		return page, err
+	}
+	at, err := findChangeset(view, changeset)
+	if err != nil {
+		return page, err
+	}
+	walk := view.Files
+	if at.Sequence != view.Head().Sequence {
+		walk = func(from string, yield func(work.FileInfo) bool) { view.FilesAt(at, from, yield) }
+	}
+	last := ""
+	walkLevel(walk, folder, behind, func(path string, first work.FileInfo) bool {
+		if len(page.Folders)+len(page.Files) == limit {
+			page.Last = last
+			return false
+		}
+		if last = path; path == first.Path {
+			page.Files = append(page.Files, file(first))
+		} else {
+			page.Folders = append(page.Folders, path)
+		}
+		return true
+	})
+	return page, nil
 }

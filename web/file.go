@@ -31,9 +31,11 @@ var atParam = api.Param{
 func (w *Web) filePages() []*api.Operation {
 	of := at("p") + "/{project}"
 	return []*api.Operation{
-		w.page("files", of+"/files", append(query("changeset.tree", "cursor"), atParam,
-			api.Param{Name: "folder", Check: "bytes=0..512", Doc: "Only files below it."},
-		), (*visit).files),
+		w.page("files", of+"/files", []api.Param{
+			atParam,
+			{Name: "folder", Check: "bytes=0..512", Doc: "The folder; that of all if absent."},
+			{Name: "after", Check: "bytes=0..512", Doc: "Only what is behind this path."},
+		}, (*visit).files),
 		w.pageOrElsewhere("file", of+"/file/{path*}", []api.Param{
 			atParam,
 			{Name: "view", Check: "enum=rendered|source", Doc: "How to show Markdown."},
@@ -61,15 +63,22 @@ func (w *Web) rawPage(path string) *api.Operation {
 	})
 }
 
-// tree is a folder of a project.
+// entriesShown is the most files and folders of a page.
+const entriesShown = 100
+
+// tree is the files of a project after a changeset, or those of a folder.
 type tree struct {
 	Head         api.Project
 	At           string
 	Folder       string
-	Folders      []string
-	Files        []api.File
-	Next         string
 	IsNewestHead bool
+}
+
+// level is a page of what is directly in a folder.
+type level struct {
+	tree
+	api.FolderPage
+	Next string
 }
 
 // treeOf is the files of a project at the changeset that the page asks for.
@@ -88,28 +97,17 @@ func (v *visit) files() (view, error) {
 	if err != nil {
 		return made, err
 	}
-	all := v.treeOf(head)
+	all := level{tree: v.treeOf(head)}
 	if all.Folder = v.Query["folder"]; all.Folder != "" && !strings.HasSuffix(all.Folder, "/") {
 		all.Folder += "/"
 	}
-	found, err := read[api.FilesData](v, "changeset.tree", []string{head.ID, all.At},
-		"prefix", all.Folder, "limit", "200", "cursor", v.Query["cursor"])
+	all.FolderPage, err = v.FolderAt(head.ID, all.At, all.Folder, v.Query["after"], entriesShown)
 	if err != nil {
 		return made, err
 	}
-	for _, file := range found.Files {
-		rest := strings.TrimPrefix(file.Path, all.Folder)
-		folder, _, deeper := strings.Cut(rest, "/")
-		if !deeper {
-			all.Files = append(all.Files, file)
-			continue
-		}
-		folder = all.Folder + folder
-		if last := len(all.Folders) - 1; last < 0 || all.Folders[last] != folder {
-			all.Folders = append(all.Folders, folder)
-		}
+	if all.Last != "" {
+		all.Next = asked("folder", all.Folder, "at", v.Query["at"], "after", all.Last)
 	}
-	all.Next = next(found.NextCursor, "folder", all.Folder, "at", v.Query["at"])
 	made.Title, made.Data = "Files of "+head.Name, all
 	made.inInterface(head, "projects/"+head.ID+"/changesets/"+all.At+"/tree")
 	return made, nil
@@ -266,7 +264,7 @@ func (c content) RawLink() string {
 
 // FolderLink is the address of a folder.
 func (t tree) FolderLink(folder string) string {
-	return at("p", t.Head.ID, "files") + t.query("folder", folder)
+	return at("p", t.Head.ID, "files") + t.query("folder", strings.TrimSuffix(folder, "/"))
 }
 
 // FileLink is the address of a file.
