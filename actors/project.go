@@ -96,6 +96,9 @@ func (a *projectActor) run(o *order) {
 	if err == nil {
 		err = a.engine.requireStored(decision.Stored)
 	}
+	if _, reverts := o.Command.(*work.RevertChangeset); err == nil && reverts {
+		err = a.engine.requireReadable(a.working, decision.Events)
+	}
 	if err != nil {
 		a.refuse(o, err)
 		return

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
@@ -242,6 +243,29 @@ func (e *Engine) requireStored(contents []work.StoredBlob) error {
 	return nil
 }
 
+// requireReadable refuses events that bring back a content which was purged, where no file has it
+// now: CONTENT_REMOVED with its path.
+func (e *Engine) requireReadable(p *work.Project, events []work.Event) error {
+	state := e.Identity()
+	for _, event := range events {
+		published, is := event.(*work.ChangesetPublished)
+		if !is {
+			continue
+		}
+		for at := range published.Ops {
+			op := &published.Ops[at]
+			if op.Action == work.Delete || !state.Purged(op.Blob) {
+				continue
+			}
+			now, exists := p.File(cmp.Or(op.From, op.Path))
+			if !exists || now.Blob != op.Blob {
+				return errContentRemoved(op.Blob).With("path", op.Path)
+			}
+		}
+	}
+	return nil
+}
+
 func errPurged(hash work.Hash) error {
 	return fault.Invalid(fault.Field{
 		Field:   "content",
@@ -249,7 +273,7 @@ func errPurged(hash work.Hash) error {
 	})
 }
 
-func errContentRemoved(hash work.Hash) error {
+func errContentRemoved(hash work.Hash) *fault.Error {
 	return fault.New(fault.ContentRemoved, "An operator of the service has removed the content.").
 		With("blob_hash", fmt.Sprintf("%x", hash))
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"slices"
 
 	"pws/internal/fault"
@@ -190,6 +191,10 @@ func (d *differ) load(change *work.Change) (old, new []byte, ok bool) {
 			return nil
 		}
 		content, err := d.call.Service.Engine.Blob(*hash)
+		var refusal *fault.Error
+		if errors.As(err, &refusal) {
+			err = refusal.With("path", change.Path)
+		}
 		d.fault = err
 		return content
 	}

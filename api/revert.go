@@ -21,7 +21,7 @@ var revertOperations = []*Operation{
 		Errors: []fault.Code{
 			fault.ChangesetNotFound, fault.RoleRequired, fault.ProjectArchived, fault.TurnHeld,
 			fault.EmptyChangeset, fault.ChangesetConflict, fault.FileLimitReached,
-			fault.ProjectMoved,
+			fault.ProjectMoved, fault.ContentRemoved,
 		},
 		Tag: "changesets", Summary: "Revert a changeset",
 		Doc: "Publishes a changeset that undoes another one, merged with what was published " +

@@ -448,7 +448,7 @@ var Catalog = []Entry{
 	},
 	{
 		Code: ContentRemoved, Status: 410,
-		Details: []string{"blob_hash", "operation", "faults", "paths"},
+		Details: []string{"blob_hash", "path", "paths", "operation", "faults"},
 		Description: "An operator of the service has removed this content, for example a leaked " +
 			"secret. Its record remains; the content cannot be read or stored again.",
 	},
