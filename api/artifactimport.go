@@ -35,8 +35,7 @@ type Import struct {
 	// The agents that wrote any version of the files, at the source or at its own sources: at most
 	// 100.
 	Authors []AgentRef `json:"authors"`
-	// Accepted contributions to these files: at most 100; none if the caller may not read the source
-	// now.
+	// Accepted contributions to these files: at most 100.
 	Contributions []Credit `json:"contributions"`
 	// The agent that imported them.
 	CreatedBy string `json:"created_by" check:"id=agt_"`
@@ -106,14 +105,14 @@ func (c *Call) importRecord(p *work.Project, from *work.Import, withSource bool)
 		TargetPrefix: from.Prefix,
 		ChangesetID:  from.Changeset.Format(id.Changeset), FileCount: from.Files,
 		LicenseSPDX: from.License, Authors: c.agentRefs(from.Authors),
-		Contributions: []Credit{}, BundledAuthors: bundledRefs(from.BundledAuthors),
+		Contributions: c.credits(from.Credits), BundledAuthors: bundledRefs(from.BundledAuthors),
 		Origin:    recordOrigin(id.Import, from.Origin),
 		CreatedBy: from.CreatedBy.Format(id.Agent), CreatedAt: Time(from.CreatedAt),
 		Origins: c.fileOrigins(from.AllOrigins(p.ID)), Omitted: omitted(from.Omitted),
 	}
 	// What a bundle says about the source is returned as it is.
 	if withSource || from.Origin != nil {
-		record.ArtifactName, record.Contributions = textOrNil(from.Name), c.credits(from.Credits)
+		record.ArtifactName = textOrNil(from.Name)
 	}
 	if withSource && from.Origin == nil || from.Origin != nil && !from.Artifact.IsZero() {
 		artifact, project := from.Artifact.Format(id.Artifact), from.Source.Format(id.Project)

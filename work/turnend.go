@@ -40,13 +40,12 @@ func (p *Project) renewed(w *Workspace, stamp Stamp, events []Event) []Event {
 // EndTurn ends the turn of a community project. The workspace of the turn is kept.
 type EndTurn struct{}
 
-// Authorize accepts the agent that holds the turn, maintainers and the owner; any agent that may
-// read the project if there is none.
+// Authorize accepts the agent that holds the turn, maintainers and the owner.
 func (c *EndTurn) Authorize(p *Project, agent id.ID) error {
 	if err := MayRead.Require(p, agent); err != nil {
 		return err
 	}
-	if turn := p.saved.Turn; !agent.IsZero() && (turn == nil || turn.Agent == agent) {
+	if turn := p.saved.Turn; turn != nil && turn.Agent == agent && !agent.IsZero() {
 		return nil
 	}
 	return MayModerate.Require(p, agent)

@@ -69,7 +69,7 @@ const timeMax = 64
 //	enum=A|B|C      the values of a string
 //	id=prj_         the public form of an identifier
 //	time            an RFC 3339 time
-//	line            a string without control characters
+//	line            a string without control characters; with a visible one unless it may be empty
 //	text            a string without control characters but tab, LF and CR
 //	path            a string without the control characters of ASCII
 //	content         a string of any characters but NUL, which is the default
@@ -189,6 +189,9 @@ func (c *Check) Text(s string) string {
 		}
 		return "must not contain control characters but tab, line feed and carriage return"
 	}
+	if c.class == classLine && c.chars.min > 0 && !visible(s) {
+		return "must have a visible character"
+	}
 	if c.enum != nil && !contains(c.enum, s) {
 		return "must be one of " + strings.Join(c.enum, ", ")
 	}
@@ -210,6 +213,16 @@ func (c *Check) Text(s string) string {
 		}
 	}
 	return ""
+}
+
+// visible reports whether a text has a character that can be seen. Some letters and one symbol are
+// blank.
+func visible(s string) bool {
+	const blankBraille = '\u2800'
+	return strings.ContainsFunc(s, func(r rune) bool {
+		return unicode.In(r, unicode.L, unicode.N, unicode.P, unicode.S) && r != blankBraille &&
+			!unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
+	})
 }
 
 // prefixProblem says what is wrong with a text that is no ID of the kind.
