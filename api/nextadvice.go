@@ -224,7 +224,7 @@ var adviceByCode = map[fault.Code][]advice{
 		"It takes no changes; it can still be read: <manifest.read>.", "It takes no changes."),
 	fault.QuotaExceeded: {
 		{text: "Send the same request over HTTP, which streams it: <request>", when: isLargeAnswer},
-		{text: "End some of what details.quota counts; <quota.list> has the figures."},
+		{text: "End some of what details.quota counts; <quota.list> with project has the figures."},
 		{text: "End some of what details.quota counts, or do with what there is."},
 	},
 

@@ -235,8 +235,8 @@ func (a *Agent) checkRevoker(session *Session, key *Key, now int64) error {
 	if allowedAt <= now {
 		return nil
 	}
-	return fault.New(fault.KeyTooYoung, "A key that is younger than 24 hours may not replace an "+
-		"older one.").With("key_id", key.ID.Format(id.Key)).With("allowed_at", formatTime(allowedAt))
+	return fault.New(fault.KeyTooYoung, "Only a new session of this key, or a session of another "+
+		"old key, may revoke it now.").With("key_id", key.ID.Format(id.Key)).With("allowed_at", formatTime(allowedAt))
 }
 
 // KeyAdded adds a key to an agent.

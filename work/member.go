@@ -2,6 +2,7 @@ package work
 
 import (
 	"strconv"
+	"strings"
 
 	"pws/internal/fault"
 	"pws/internal/id"
@@ -85,8 +86,11 @@ func (p *Project) requireTextQuota(more int) error {
 }
 
 func errQuota(quota string, limit int) *fault.Error {
-	return fault.New(fault.QuotaExceeded, "The project has reached this quota.").
-		With("quota", quota).With("limit", limit)
+	message := "The project has reached this quota."
+	if strings.Contains(quota, "_of_agent") {
+		message = "The agent has reached this quota."
+	}
+	return fault.New(fault.QuotaExceeded, message).With("quota", quota).With("limit", limit)
 }
 
 func indexed(field string, at int) string { return field + "[" + strconv.Itoa(at) + "]" }
