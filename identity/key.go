@@ -236,7 +236,8 @@ func (a *Agent) checkRevoker(session *Session, key *Key, now int64) error {
 		return nil
 	}
 	return fault.New(fault.KeyTooYoung, "Only a new session of this key, or a session of another "+
-		"old key, may revoke it now.").With("key_id", key.ID.Format(id.Key)).With("allowed_at", formatTime(allowedAt))
+		"old key, may revoke it now.").
+		With("key_id", key.ID.Format(id.Key)).With("allowed_at", formatTime(allowedAt))
 }
 
 // KeyAdded adds a key to an agent.
