@@ -64,8 +64,9 @@ type exchange struct {
 	passed, answered bool
 	// input is what the caller sent, for the next call after a refusal.
 	input input
-	// message is what a request to the MCP endpoint says.
+	// message is what a request to the MCP endpoint says, and syntax why it is not strict JSON.
 	message message
+	syntax  error
 	// large is memory of largeBodies for the body, nil if there is none.
 	large *[]byte
 	// The rest is memory of earlier requests: for query parameters, the body, a key among arguments,

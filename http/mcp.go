@@ -2,6 +2,7 @@ package http
 
 import (
 	"cmp"
+	"errors"
 
 	"github.com/valyala/fasthttp"
 
@@ -55,7 +56,7 @@ func (s *Server) answerMCP(x *exchange, at target) error {
 func (s *Server) answerMessage(x *exchange, at target, body []byte, denied error) error {
 	m := &x.message
 	syntax := m.parse(body)
-	if syntax != nil {
+	if syntax != nil && !m.parseLoose(body) {
 		m.reset()
 	}
 	m.readOptions(at.query)
@@ -68,8 +69,8 @@ func (s *Server) answerMessage(x *exchange, at target, body []byte, denied error
 			m.id = nil
 		}
 		return s.limit(x, denied)
-	case syntax != nil:
-		return badRequest(rpcParse, "The body is not JSON.")
+	case syntax != nil && string(m.method) != "tools/call":
+		return badRequest(rpcParse, syntaxProblem(syntax))
 	case !m.isRequest():
 		return badRequest(rpcInvalid, "The body is not one request of JSON-RPC 2.0.")
 	case !m.hasID:
@@ -77,7 +78,17 @@ func (s *Server) answerMessage(x *exchange, at target, body []byte, denied error
 		x.ctx.SetStatusCode(fasthttp.StatusAccepted)
 		return nil
 	}
+	x.syntax = syntax
 	return s.dispatch(x)
+}
+
+// syntaxProblem says why a body is not strict JSON.
+func syntaxProblem(syntax error) string {
+	var refusal *fault.Error
+	if errors.As(syntax, &refusal) {
+		return refusal.Message
+	}
+	return "The body is not JSON."
 }
 
 // checkEndpoint checks the origin and the method of a request to the endpoint. Errors: FORBIDDEN,

@@ -57,6 +57,9 @@ func (s *Server) callTool(x *exchange) error {
 	if err := s.limit(x, nil); err != nil {
 		return err
 	}
+	if x.syntax != nil {
+		return x.syntax
+	}
 	in, err := x.readArguments(called)
 	x.input = in
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -52,6 +53,9 @@ type message struct {
 	argumentsText []byte
 	// tooMany says that there were more arguments than any tool has.
 	tooMany bool
+	// loose says that the body is not strict JSON, and unclear that a member of which a message has
+	// one was sent twice in it.
+	loose, unclear bool
 }
 
 // argumentsMax bounds the arguments of a call. It is more than any tool has.
@@ -75,14 +79,13 @@ type parser struct {
 	body    []byte
 	// opened is the offset of the object that members began to read last.
 	opened int64
+	// loose says that texts may have halves of surrogate pairs.
+	loose bool
 }
 
 var parsers = sync.Pool{New: func() any { return &parser{} }}
 
-var (
-	errNotStrict = errors.New("not strict JSON")
-	errTrailing  = errors.New("more than one value")
-)
+var errTrailing = errors.New("more than one value")
 
 // messageDepthMax is the deepest nesting of a message. It leaves room for a body of any nesting
 // among the arguments.
@@ -90,11 +93,25 @@ const messageDepthMax = jsonschema.DepthMax + 8
 
 // parse reads a body. It fails if the body is not JSON (RFC 8259) in UTF-8, has a duplicate name,
 // or nests too deep. That is checked BEFORE the decoder reads the body, because it would keep each
-// name.
+// name. Errors: INVALID_JSON.
 func (m *message) parse(body []byte) error {
-	if !jsonschema.Strict(body, messageDepthMax) {
-		return errNotStrict
+	if err := jsonschema.Strict(body, messageDepthMax); err != nil {
+		return err
 	}
+	return m.read(body)
+}
+
+// parseLoose reads a body that parse has refused, without its arguments. It reports whether the
+// body is a request all the same, one whose id, method and tool are known.
+func (m *message) parseLoose(body []byte) bool {
+	m.reset()
+	m.loose = true
+	return utf8.Valid(body) && m.read(body, jsontext.AllowInvalidUTF8(true)) == nil && !m.unclear &&
+		m.isRequest() && m.hasID && jsonschema.Strict(m.id, 0) == nil
+}
+
+// read reads a body with these options. It keeps no names.
+func (m *message) read(body []byte, options ...jsontext.Options) error {
 	p, ok := parsers.Get().(*parser)
 	if !ok {
 		panic("http: foreign value in the pool")
@@ -104,8 +121,8 @@ func (m *message) parse(body []byte) error {
 		p.decoder.Reset(&p.source)
 		parsers.Put(p)
 	}()
-	p.source, p.body = *bytes.NewBuffer(body), body
-	p.decoder.Reset(&p.source, jsontext.AllowDuplicateNames(true))
+	p.source, p.body, p.loose = *bytes.NewBuffer(body), body, m.loose
+	p.decoder.Reset(&p.source, append(options, jsontext.AllowDuplicateNames(true))...)
 	m.kind = p.decoder.PeekKind()
 	if err := p.members(m.member); err != nil {
 		return err
@@ -133,7 +150,7 @@ func (p *parser) members(each func(p *parser, name, quoted []byte) error) error 
 		if err != nil {
 			return err
 		}
-		if err := each(p, unquoted(quoted), quoted); err != nil {
+		if err := each(p, p.unquoted(quoted), quoted); err != nil {
 			return err
 		}
 	}
@@ -159,9 +176,18 @@ func (p *parser) text() (text []byte, kind jsontext.Kind, err error) {
 	}
 	kind = jsontext.Value(value).Kind()
 	if kind == '"' {
-		text = unquoted(value)
+		text = p.unquoted(value)
 	}
 	return text, kind, nil
+}
+
+// unquoted is the text of a string of the body. A half of a surrogate pair becomes U+FFFD.
+func (p *parser) unquoted(quoted []byte) []byte {
+	if !p.loose {
+		return unquoted(quoted)
+	}
+	text, _ := jsontext.AppendUnquote(nil, quoted)
+	return text
 }
 
 // unquoted is the text of a valid JSON string.
@@ -184,14 +210,17 @@ func (m *message) member(p *parser, name, _ []byte) (err error) {
 		version, _, err = p.text()
 		m.versioned = string(version) == "2.0"
 	case "id":
+		m.unclear = m.unclear || m.hasID
 		m.hasID = true
 		m.id, err = p.value()
 		if err == nil && !validID(m.id) {
 			m.id = nil
 		}
 	case "method":
+		m.unclear = m.unclear || m.methodKind != 0
 		m.method, m.methodKind, err = p.text()
 	case "params":
+		m.unclear = m.unclear || m.params != 0
 		m.params = p.decoder.PeekKind()
 		err = p.members(m.param)
 	case "result", "error":
@@ -221,6 +250,7 @@ func (m *message) param(p *parser, name, _ []byte) (err error) {
 		m.metaKind = p.decoder.PeekKind()
 		err = p.members(m.meta)
 	case "name":
+		m.unclear = m.unclear || m.nameKind != 0
 		m.name, m.nameKind, err = p.text()
 	case "arguments":
 		if m.argumentsKind = p.decoder.PeekKind(); m.argumentsKind != '{' {
@@ -257,6 +287,9 @@ func (m *message) meta(p *parser, name, _ []byte) (err error) {
 // argument reads one argument of a call.
 func (m *message) argument(p *parser, name, quoted []byte) error {
 	value, err := p.value()
+	if m.loose {
+		return err
+	}
 	if len(m.arguments) == argumentsMax {
 		m.tooMany = true
 		return err

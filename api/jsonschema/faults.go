@@ -32,7 +32,7 @@ func (s *scanner) fault() error {
 	case duplicate:
 		return invalidJSON(int64(s.at), "duplicate object key")
 	case tooDeep:
-		return invalidJSON(int64(s.at), "nesting is deeper than "+strconv.Itoa(DepthMax))
+		return invalidJSON(int64(s.at), "nesting is deeper than "+strconv.Itoa(s.depthMax))
 	case tooMany:
 		return invalidJSON(int64(s.at), "an object has more than "+strconv.Itoa(MembersMax)+
 			" members")

@@ -399,10 +399,12 @@ func escapedCode(text []byte) (code rune, ok bool) {
 	return hex4(text[2:]), true
 }
 
-// Strict reports whether a text is strict JSON: RFC 8259 in UTF-8, without duplicate names and
-// with at most that nesting.
-func Strict(text []byte, depth int) bool {
+// Strict checks that a text is strict JSON: RFC 8259 in UTF-8, without duplicate names and with at
+// most that nesting. Errors: INVALID_JSON.
+func Strict(text []byte, depth int) error {
 	s := scanner{body: text, depthMax: depth}
-	s.run(nil)
-	return s.verdict == fits
+	if s.run(nil); s.verdict == fits {
+		return nil
+	}
+	return s.fault()
 }

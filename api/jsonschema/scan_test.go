@@ -22,7 +22,7 @@ import (
 func agrees(t interface{ Fatalf(string, ...any) }, body []byte) {
 	valid := jsontext.Value(body).IsValid()
 	strictly := valid && Nests(body, DepthMax)
-	if got := Strict(body, DepthMax); got != strictly {
+	if got := Strict(body, DepthMax) == nil; got != strictly {
 		t.Fatalf("%q: strict %v, want %v", body, got, strictly)
 	}
 	if !strictly {
