@@ -70,13 +70,8 @@ type Bridge struct {
 	process string
 	slots   chan struct{}
 	claims  *keeper
+	out     output
 
-	out struct {
-		sync.Mutex
-		to io.Writer
-		// fail ends the bridge AFTER a failed write.
-		fail context.CancelCauseFunc
-	}
 	mu struct {
 		sync.Mutex
 		// running has what cancels each request, by the text of its id.
@@ -95,6 +90,8 @@ type Bridge struct {
 type session struct {
 	*Bridge
 	reader *lineReader
+	// local answers lines without the server, one after the other.
+	local chan func()
 	// work is the context of requests, and behind that of what nobody waits for.
 	work, behind context.Context
 	// requests and helpers are what runs in them.
@@ -114,24 +111,30 @@ func New(cfg Config) *Bridge {
 }
 
 // Serve answers the lines of in on out until in or the context ends. Then it takes no more of them
-// and gives running requests two seconds. It returns nil, or the error of in or out. After the end
-// of the context a read of in may still be waiting.
+// and gives running requests, and who reads their answers, two seconds. It returns nil, or the
+// error of in or out. A write of out may then still be waiting, and AFTER the end of the context a
+// read of in.
 func (b *Bridge) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	// Requests outlive the end of the context by the time of grace.
 	work, fail := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer fail(nil)
-	b.out.to, b.out.fail = out, fail
+	b.out = newOutput(out, work)
+	go b.out.run(fail)
 	taking, stop := context.WithCancel(ctx)
 	defer stop()
 	behind, release := context.WithCancel(work)
 	defer release()
-	s := &session{Bridge: b, reader: newLineReader(in), work: work, behind: behind}
+	s := &session{
+		Bridge: b, reader: newLineReader(in), local: make(chan func(), linesMax), work: work,
+		behind: behind,
+	}
 	go s.reader.run(taking)
 	s.helpers.Go(func() { b.claims.run(behind) })
+	s.requests.Go(s.answerLines)
 	err := s.take(taking)
 	stop()
 	release()
-	s.helpers.Wait()
+	close(s.local)
 	s.finish(fail)
 	if failed := context.Cause(work); failed != nil && !errors.Is(failed, errEnded) {
 		return failed
@@ -142,11 +145,13 @@ func (b *Bridge) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 // errEnded cancels what still runs at the end.
 var errEnded = errors.New("the bridge has ended")
 
-// finish waits for running requests and then cancels them.
+// finish waits for running requests and for the host to read, and then cancels them.
 func (s *session) finish(cancel context.CancelCauseFunc) {
 	done := make(chan struct{})
 	go func() {
 		s.requests.Wait()
+		s.helpers.Wait()
+		s.out.end()
 		close(done)
 	}()
 	timer := time.NewTimer(graceAtEnd)
@@ -155,7 +160,8 @@ func (s *session) finish(cancel context.CancelCauseFunc) {
 	case <-done:
 	case <-timer.C:
 		cancel(errEnded)
-		<-done
+		s.requests.Wait()
+		s.helpers.Wait()
 	}
 }
 
@@ -176,19 +182,20 @@ func (s *session) take(taking context.Context) error {
 	}
 }
 
-// handle answers a line, or starts what does.
+// handle starts what answers a line. It never waits for the host: its end is seen by take alone.
 func (s *session) handle(line []byte) {
 	size := len(line)
 	if line == nil {
-		s.write(errorAnswer(nil, codeInvalid, "The message is larger than 17 MiB."))
-		s.reader.room.give(size)
+		s.refuse(size, codeInvalid, "The message is larger than 17 MiB.")
 		return
 	}
 	switch m := parse(line); m.kind {
 	case notJSON:
-		s.write(errorAnswer(nil, codeParse, "The message is not JSON."))
+		s.refuse(size, codeParse, "The message is not JSON.")
+		return
 	case notRequest:
-		s.write(errorAnswer(nil, codeInvalid, "The message is not one request of JSON-RPC 2.0."))
+		s.refuse(size, codeInvalid, "The message is not one request of JSON-RPC 2.0.")
+		return
 	case response:
 		s.cfg.Log.Debug("a response was dropped: the server sends no requests")
 	case notification:
@@ -197,8 +204,8 @@ func (s *session) handle(line []byte) {
 		}
 	case request:
 		if isLocal(m) {
-			s.write(s.answerLocally(m))
-			break
+			s.inTurn(size, func() []byte { return s.answerLocally(m) })
+			return
 		}
 		ctx, end := s.begin(s.work, m)
 		s.requests.Go(func() {
@@ -209,6 +216,28 @@ func (s *session) handle(line []byte) {
 		return
 	}
 	s.reader.room.give(size)
+}
+
+// inTurn answers a line AFTER those before it.
+func (s *session) inTurn(size int, answer func() []byte) {
+	s.local <- func() {
+		defer s.reader.room.give(size)
+		if s.work.Err() == nil {
+			s.write(answer())
+		}
+	}
+}
+
+// refuse answers a line that is no request.
+func (s *session) refuse(size, code int, message string) {
+	s.inTurn(size, func() []byte { return errorAnswer(nil, code, message) })
+}
+
+// answerLines answers the lines that need no server.
+func (s *session) answerLines() {
+	for answer := range s.local {
+		answer()
+	}
 }
 
 // begin notes a request, so that it can be canceled. The function end forgets it.
@@ -234,18 +263,5 @@ func (b *Bridge) cancel(id string) {
 	defer b.mu.Unlock()
 	if found := b.mu.running[id]; found != nil {
 		found.cancel()
-	}
-}
-
-// write writes one message as a line.
-func (b *Bridge) write(message []byte) {
-	if len(message) == 0 {
-		return
-	}
-	line := append(oneLine(message), '\n')
-	b.out.Lock()
-	defer b.out.Unlock()
-	if _, err := b.out.to.Write(line); err != nil {
-		b.out.fail(err)
 	}
 }

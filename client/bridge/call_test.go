@@ -424,6 +424,29 @@ func TestEnd(t *testing.T) {
 	}
 }
 
+// TestEndOfADeafHost has a host that sends and does not read. Its claim is not renewed AFTER that.
+func TestEndOfADeafHost(t *testing.T) {
+	for name, end := range map[string]func(*host){
+		"input":  func(h *host) { _ = h.in.Close() },
+		"signal": func(h *host) { h.end() },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			service := &claiming{}
+			h := connect(t, &fake{do: service.do, deaf: true}, "")
+			h.send(toolCall("1", "task.claim", "{}"), modern("tools/list", ""), "nonsense",
+				modern("ping", ""), toolCall("2", "task.claim", "{}"))
+			synctest.Wait()
+			begun := time.Now()
+			end(h)
+			if err := h.wait(); err != nil || time.Since(begun) > graceAtEnd {
+				t.Errorf("%s: %v after %s", name, err, time.Since(begun))
+			}
+			pass(time.Hour)
+			service.expect(t)
+		})
+	}
+}
+
 // TestMemoryIsFlat compares the memory after many calls with that after few.
 func TestMemoryIsFlat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

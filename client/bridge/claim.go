@@ -132,13 +132,10 @@ func (k *keeper) taken(m *message, body []byte) []byte {
 
 // run renews claims until the context ends. It does not release them.
 func (k *keeper) run(ctx context.Context) {
-	for {
+	for ctx.Err() == nil {
 		one, wait := k.next()
 		if one != nil && wait <= 0 {
 			k.renew(ctx, one)
-			if ctx.Err() != nil {
-				return
-			}
 			continue
 		}
 		if !k.pause(ctx, one != nil, wait) {

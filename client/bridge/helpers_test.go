@@ -36,7 +36,9 @@ type fake struct {
 	caller    Caller
 	catalogue Catalogue
 	readOnly  bool
-	do        func(ctx context.Context, request *client.Request) (*client.Answer, error)
+	// deaf hosts do not read what the bridge says.
+	deaf bool
+	do   func(ctx context.Context, request *client.Request) (*client.Answer, error)
 }
 
 func (f *fake) Caller() Caller { return f.caller }
@@ -91,9 +93,12 @@ func connect(t *testing.T, service *fake, query string) *host {
 		_ = out.Close()
 		close(h.ended)
 	}()
-	go h.collect(fromBridge)
+	if !service.deaf {
+		go h.collect(fromBridge)
+	}
 	t.Cleanup(func() {
 		_ = toBridge.Close()
+		_ = fromBridge.Close()
 		end()
 		_ = h.wait()
 	})

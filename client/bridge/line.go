@@ -18,6 +18,8 @@ const (
 	roomMax = 64 << 20
 	// lineCost is what a message takes beside its bytes.
 	lineCost = 4 << 10
+	// linesMax bounds their number.
+	linesMax = roomMax/lineCost + 1
 )
 
 // lineReader reads lines ahead of those that handle them, as far as there is room.
