@@ -228,6 +228,13 @@ var protocolErrors = []struct {
 	{"an earlier version in the new form",
 		[]string{typeLine, "MCP-Protocol-Version: 2025-11-25", asMethod("x")},
 		withMeta(versionMember + `"2025-11-25",` + ableMember + `{}`), 400, rpcVersion, "1"},
+	{"a version with a space", []string{
+		typeLine, "MCP-Protocol-Version: =?base64?eCB5?=", asMethod("x"),
+	}, withMeta(versionMember + `"x y",` + ableMember + `{}`), 400, rpcVersion, "1"},
+	{"a method without text", []string{typeLine, versionLine, asMethod("=?base64??=")},
+		rpcText("1", "", ""), 404, rpcNoMethod, "1"},
+	{"another method in base64", []string{typeLine, versionLine, asMethod("=?base64?eCB5?=")},
+		rpcText("1", "x", ""), 400, rpcHeaders, "1"},
 	{"no such method", []string{typeLine, versionLine, asMethod("ping")}, rpcText("1", "ping", ""),
 		404, rpcNoMethod, "1"},
 	{"a cursor", []string{typeLine, versionLine, asMethod("tools/list")},

@@ -57,15 +57,14 @@ func (x *exchange) checkProtocol() error {
 		return badRequest(rpcParams, "_meta has no object "+metaCapabilities+".")
 	case h.protocols > 1 || h.methods > 1 || h.names > 1 || h.others > 1 && x.headerRepeated():
 		return badRequest(rpcHeaders, "A header of the protocol was sent twice.")
-	case !bytes.Equal(h.protocol, m.version):
+	case !isText(h.protocol, m.version):
 		return badRequest(rpcHeaders, "The header MCP-Protocol-Version is not what _meta says.")
-	case !bytes.Equal(h.method, m.method):
+	case !isText(h.method, m.method):
 		return badRequest(rpcHeaders, "The header Mcp-Method is not the method of the request.")
 	}
 	if string(m.method) == "tools/call" {
-		name, ok := headerText(h.name)
 		named := m.nameKind == '"'
-		if !ok || named != (h.names > 0) || named && !bytes.Equal(name, m.name) {
+		if named != (h.names > 0) || !isText(h.name, m.name) {
 			return badRequest(rpcHeaders, "The header Mcp-Name is not the name of the tool.")
 		}
 	}
@@ -90,6 +89,12 @@ func (x *exchange) headerRepeated() (twice bool) {
 		}
 	}
 	return twice
+}
+
+// isText reports whether the value of a header is a text.
+func isText(value, text []byte) bool {
+	decoded, ok := headerText(value)
+	return ok && bytes.Equal(decoded, text)
 }
 
 // headerText decodes the value of a header that may be in base64, as values outside of visible

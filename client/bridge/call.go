@@ -38,8 +38,9 @@ func (b *Bridge) forward(ctx context.Context, m *message) {
 		b.claims.called()
 	}
 	answer := b.ask(ctx, m)
-	b.cfg.Log.Debug("request", slog.String("method", m.method), slog.String("tool", m.tool),
-		slog.Duration("elapsed", time.Since(begun)), slog.Bool("canceled", ctx.Err() != nil))
+	b.cfg.Log.Debug("request", slog.String("method", short(m.method)),
+		slog.String("tool", short(m.tool)), slog.Duration("elapsed", time.Since(begun)),
+		slog.Bool("canceled", ctx.Err() != nil))
 	stop()
 	if ctx.Err() == nil {
 		b.write(answer)
@@ -54,6 +55,9 @@ func (b *Bridge) ask(ctx context.Context, m *message) []byte {
 			Message:  "This host was given the tools that read, and this is none of them.",
 			NextStep: "Leave it, or ask for a host without --read-only.",
 		})
+	}
+	if m.headersBytes() > headersMax {
+		return b.askOffline(m)
 	}
 	sent := b.requestOf(m)
 	repeats := true
@@ -86,6 +90,16 @@ func (b *Bridge) ask(ctx context.Context, m *message) []byte {
 		b.forget(m)
 	}
 	return b.claims.taken(m, said)
+}
+
+// askOffline answers a request that no server can take. It is refused for what is that long: there
+// is no such tool, method or version.
+func (b *Bridge) askOffline(m *message) []byte {
+	offline, err := b.offline(b.cfg.Service.Caller().Server)
+	if err != nil {
+		return errorAnswer(m.id, codeInternal, err.Error())
+	}
+	return m.response(offline.Answer(b.cfg.Query, m.headers(), m.line))
 }
 
 // send sends a request again while an attempt before it still runs at the server.
@@ -154,8 +168,8 @@ func (b *Bridge) unanswered(ctx context.Context, m *message, key string, err err
 			return said
 		}
 	}
-	b.cfg.Log.Warn("a request failed", slog.String("method", m.method),
-		slog.String("tool", m.tool), slog.String("error", err.Error()))
+	b.cfg.Log.Warn("a request failed", slog.String("method", short(m.method)),
+		slog.String("tool", short(m.tool)), slog.String("error", err.Error()))
 	caller := b.cfg.Service.Caller()
 	switch {
 	case errors.As(err, &lost):

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"runtime"
 	"slices"
@@ -476,4 +477,42 @@ func TestMemoryIsFlat(t *testing.T) {
 			t.Errorf("%d bytes after 200 calls, %d after 4,200", few, many)
 		}
 	})
+}
+
+// TestTextsThatNoHeaderHolds has names and versions that are too long for the headers of a server.
+// They are refused as what they are.
+func TestTextsThatNoHeaderHolds(t *testing.T) {
+	long := strings.Repeat("é", 40_000)
+	for text, want := range map[string]string{
+		modern("tools/call", `,"name":"`+long+`"`): "-32602",
+		modern(long, ""): "-32601",
+		strings.Replace(modern("x", ""), "2026-07-28", long, 1):     "-32022",
+		modern("tools/call", `,"name":"`+long+`","arguments":null`): "-32602",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			h := connect(t, unasked(t), "")
+			h.send(text)
+			if got := h.one(); !strings.Contains(got, `"id":7,"error":{"code":`+want) {
+				t.Errorf("%.100s: %.200s, want %s", text, got, want)
+			}
+		})
+	}
+}
+
+// TestLogsAreShort fails a call of a tool with a long name.
+func TestLogsAreShort(t *testing.T) {
+	var log strings.Builder
+	service := &fake{do: func(context.Context, *client.Request) (*client.Answer, error) {
+		return nil, &client.Failure{Status: 500, Code: "INTERNAL"}
+	}}
+	b := New(Config{
+		Service: service, Log: slog.New(slog.NewTextHandler(&log, nil)),
+		NextStep: func(error) string { return "think" },
+		Offline:  func(string) (Offline, error) { return nil, errors.New("none") },
+	})
+	call := toolCall("1", strings.Repeat("x", 70_000), "{}")
+	b.ask(t.Context(), parse([]byte(call)))
+	if size := log.Len(); size == 0 || size > 1000 {
+		t.Errorf("the log has %d bytes", size)
+	}
 }

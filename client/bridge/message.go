@@ -213,6 +213,17 @@ func (m *message) headers() map[string]string {
 	return all
 }
 
+// headersMax bounds the headers of the endpoint, in bytes. Servers take 16 KiB of all headers.
+const headersMax = 8 << 10
+
+// headersBytes is the size of the headers of the endpoint.
+func (m *message) headersBytes() (size int) {
+	for name, value := range m.headers() {
+		size += len(name) + len(value)
+	}
+	return size
+}
+
 // headerValue is a text as the value of a header, in base64 if it must be.
 func headerValue(text string) string {
 	if isVisible(text) && !strings.HasPrefix(text, "=?base64?") {
@@ -227,4 +238,13 @@ func idText(id jsontext.Value) string {
 		return `"` + text
 	}
 	return string(id)
+}
+
+// short is a text of the host as a log has it.
+func short(text string) string {
+	const most = 100
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }

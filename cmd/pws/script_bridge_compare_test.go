@@ -30,6 +30,7 @@ var comparedMessages = []struct{ method, params string }{
 	{"resources/list", ""},
 	{"prompts/get", `"name":"x"`},
 	{"é", ""},
+	{"", ""},
 	{"tools/call", ""},
 	{"tools/call", `"name":"no such tool ü"`},
 	{"tools/call", `"name":"search","arguments":[]`},
