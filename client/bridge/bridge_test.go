@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -28,6 +29,9 @@ const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-
 func modern(method, params string) string {
 	return `{"jsonrpc":"2.0","id":7,"method":"` + method + `","params":{` + modernMeta + params + `}}`
 }
+
+// aboutSessions is the paragraph that instructions of a bridge do not have.
+var aboutSessions = regexp.MustCompile(`\\nPublic work is read without .* with the same key\.`)
 
 // TestFirstAnswersNeedNoServer compares them with those of the endpoint.
 func TestFirstAnswersNeedNoServer(t *testing.T) {
@@ -60,6 +64,10 @@ func TestFirstAnswersNeedNoServer(t *testing.T) {
 			got := h.one()
 			if strings.Contains(want, `"instructions"`) {
 				got = strings.Replace(got, line, "", 1)
+				if strings.Contains(got, "Authorization") {
+					t.Errorf("%s: the instructions are about sessions: %s", text, got)
+				}
+				want = aboutSessions.ReplaceAllString(want, "")
 			}
 			if got != want {
 				t.Errorf("%s: %.300s\nwant %.300s", text, got, want)

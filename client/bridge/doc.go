@@ -3,9 +3,10 @@
 //
 // A message passes as it came. What describes the server (server/discover, initialize, tools/list,
 // ping) is answered here, as the endpoint would, so that a host starts with its tools whatever the
-// network is like. Only the instructions get a line more: who is signed in, and which project the
-// directory is bound to. A server of another version describes itself otherwise; it is asked behind
-// the first answer, and the next process has what it said (catalogue.go).
+// network is like. Only the instructions differ: instead of the paragraph about sessions they have
+// a line that says who is signed in, and which project the directory is bound to. A server of
+// another version describes itself otherwise; it is asked behind the first answer, and the next
+// process has what it said (catalogue.go).
 //
 // A call of a tool is sent with the credential of the profile and an Idempotency-Key, and repeated
 // until the server answers or the time is over. A call that fails in the end is a result with

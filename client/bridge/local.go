@@ -1,6 +1,8 @@
 package bridge
 
 import (
+	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -72,19 +74,26 @@ func (b *Bridge) instruction(caller Caller) string {
 // signInCommand is what to type to sign in.
 func signInCommand(server string) string { return "pws login " + server }
 
-// withInstruction returns an answer whose instructions have a line more. Answers without any stay
-// as they are.
+// sessionMark is in the paragraph of the instructions that says how to get a session. The program
+// of the bridge does that, whose hosts send no headers.
+const sessionMark = "Ed25519"
+
+// withInstruction returns an answer whose instructions have a line more, and none about sessions.
+// Answers without instructions stay as they are.
 func withInstruction(answer []byte, line string) []byte {
 	d := valueAt(answer, "result", "instructions")
 	if d == nil || d.PeekKind() != '"' {
 		return answer
 	}
-	if _, err := d.ReadValue(); err != nil {
+	value, err := d.ReadValue()
+	if err != nil {
 		return answer
 	}
-	end := d.InputOffset() - int64(len(`"`))
-	added := quoted("\n" + line)
-	out := append(make([]byte, 0, len(answer)+len(added)), answer[:end]...)
-	out = append(out, added[1:len(added)-1]...)
-	return append(out, answer[end:]...)
+	begin := d.InputOffset() - int64(len(value))
+	text, _ := textOf(value)
+	lines := slices.DeleteFunc(strings.Split(text, "\n"), func(one string) bool {
+		return strings.Contains(one, sessionMark)
+	})
+	said := quoted(strings.Join(append(lines, line), "\n"))
+	return bytes.Join([][]byte{answer[:begin], said, answer[d.InputOffset():]}, nil)
 }
