@@ -545,3 +545,21 @@ func TestEarlierProtocol(t *testing.T) {
 		t.Errorf("switched off: %d %s", got.status, got.body)
 	}
 }
+
+// TestRequestsWithoutAToolHaveAResource: metrics count them under a name.
+func TestRequestsWithoutAToolHaveAResource(t *testing.T) {
+	seen := make(chan string, 1)
+	f := startMCP(t, Config{
+		Observe: func(one Observation) { seen <- one.Operation.Tag },
+	}, nil)
+	for _, body := range []string{
+		"{", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","method":"x"}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `{"jsonrpc":"2.0","id":1,"method":"x"}`,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`,
+	} {
+		f.post(t, "/mcp", body, typeLine)
+		if got := <-seen; got != "mcp" {
+			t.Errorf("%s counts for %q", body, got)
+		}
+	}
+}

@@ -40,7 +40,7 @@ func newMCP(
 	pseudo := func(name string) *route {
 		return &route{
 			operation: &api.Operation{
-				Name: name, Method: fasthttp.MethodPost, Category: api.CategoryRead,
+				Name: name, Tag: "mcp", Method: fasthttp.MethodPost, Category: api.CategoryRead,
 			},
 			bodyMax: bodyMax, project: -1,
 		}

@@ -113,6 +113,9 @@ func TestMetricsFollowTheConventions(t *testing.T) {
 		see(op, op.Statuses[0], "", "")
 		see(op, 404, string(fault.ProjectNotFound), "")
 	}
+	message := &api.Operation{Tag: "mcp", Category: api.CategoryRead}
+	see(message, 202, "", "")
+	see(message, 400, "", "")
 	for _, entry := range fault.Catalog {
 		see(nil, entry.Status, string(entry.Code), "")
 	}
