@@ -48,12 +48,18 @@ func startAdmin(
 		loopback: isLoopback(listener.Addr()), stopped: make(chan struct{}),
 	}
 	go memory.watch(a.stopped)
-	mux.Handle("/metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}))
 	serveProbes(mux, engine.Space)
-	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	metrics := promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{})
+	for path, handler := range map[string]nethttp.HandlerFunc{
+		"/metrics": metrics.ServeHTTP, "/debug/pprof/": pprof.Index,
+		"/debug/pprof/profile": pprof.Profile, "/debug/pprof/symbol": pprof.Symbol,
+		"/debug/pprof/trace": pprof.Trace,
+	} {
+		if a.loopback {
+			handler = hostOnly(handler)
+		}
+		mux.HandleFunc(path, handler)
+	}
 	a.server = &nethttp.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		if err := a.server.Serve(listener); !errors.Is(err, nethttp.ErrServerClosed) {

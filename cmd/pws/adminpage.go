@@ -44,9 +44,9 @@ func (a *admin) show(service *api.Service, engine *actors.Engine) {
 		}))
 }
 
-// localOnly refuses requests that name another host, as the pages of others make them that have
-// their name resolve to this machine, and sets what keeps the page from other pages.
+// localOnly is hostOnly for a page. It sets what keeps the page from other pages.
 func localOnly(next nethttp.HandlerFunc) nethttp.HandlerFunc {
+	next = hostOnly(next)
 	return func(w nethttp.ResponseWriter, r *nethttp.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", adminPagePolicy)
@@ -55,6 +55,14 @@ func localOnly(next nethttp.HandlerFunc) nethttp.HandlerFunc {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
+		next(w, r)
+	}
+}
+
+// hostOnly refuses requests that name another host, as the pages of others make them that have
+// their name resolve to this machine.
+func hostOnly(next nethttp.HandlerFunc) nethttp.HandlerFunc {
+	return func(w nethttp.ResponseWriter, r *nethttp.Request) {
 		if !isLoopbackHost(r.Host) {
 			nethttp.Error(w, "The host is not this machine.", nethttp.StatusMisdirectedRequest)
 			return

@@ -125,3 +125,20 @@ func TestAdminPageIsLocal(t *testing.T) {
 		t.Errorf("probe at all addresses: %d", answer.StatusCode)
 	}
 }
+
+// TestMetricsAndProfilesAreLocal asks for them by the name of another host. Where the listener is
+// for others too, a scraper may use its name.
+func TestMetricsAndProfilesAreLocal(t *testing.T) {
+	for address, status := range map[string]int{"127.0.0.1:0": 421, "0.0.0.0:0": 200} {
+		url := adminPageAt(t, address)
+		for _, path := range []string{"/metrics", "/debug/pprof/", "/debug/pprof/symbol"} {
+			for host, want := range map[string]int{
+				"localhost:9090": 200, "": 200, "evil.example:9090": status,
+			} {
+				if answer, _ := askAdminPage(t, "GET", url+path, host); answer.StatusCode != want {
+					t.Errorf("%s at %s as %q: %d, want %d", path, address, host, answer.StatusCode, want)
+				}
+			}
+		}
+	}
+}
