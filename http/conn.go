@@ -81,24 +81,24 @@ type conn struct {
 }
 
 // add registers a connection. The result is nil when the server is stopping, and when a bound is
-// reached, which overLimit reports.
-func (c *conns) add(raw net.Conn) (one *conn, overLimit bool) {
+// reached, which short names.
+func (c *conns) add(raw net.Conn) (one *conn, short shortage) {
 	one = &conn{Conn: raw, owner: c, ip: peerIP(raw)}
 	one.peer = partyOf(one.ip, id.ID{})
 	one.peer.exempt = c.trusts != nil && c.trusts(one.ip)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.draining {
-		return nil, false
+		return nil, enough
 	}
-	if c.places.take(one.peer, 1) != enough {
-		return nil, true
+	if short = c.places.take(one.peer, 1); short != enough {
+		return nil, short
 	}
 	if c.mu.open == nil {
 		c.mu.open = map[*conn]struct{}{}
 	}
 	c.mu.open[one] = struct{}{}
-	return one, false
+	return one, enough
 }
 
 func (c *conns) remove(one *conn) {
@@ -343,7 +343,7 @@ type listener struct {
 	// pages says that it is the address of the pages, passed that members pass requests on to it.
 	pages, passed bool
 	// overLimit answers a connection beyond the bounds.
-	overLimit func(net.Conn)
+	overLimit func(net.Conn, shortage)
 	// stopping is closed when the server stops, which ends a pause.
 	stopping <-chan struct{}
 	// closing closes it once, and closed is the error of that.
@@ -363,13 +363,13 @@ func (l *listener) Accept() (net.Conn, error) {
 	for {
 		raw, err := l.Listener.Accept()
 		if err == nil {
-			one, overLimit := l.conns.add(raw)
+			one, short := l.conns.add(raw)
 			if one != nil {
 				one.pages, one.passed = l.pages, l.passed
 				return one, nil
 			}
-			if overLimit {
-				l.overLimit(raw)
+			if short != enough {
+				l.overLimit(raw, short)
 			}
 			_ = raw.Close()
 			continue

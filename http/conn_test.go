@@ -16,8 +16,8 @@ import (
 )
 
 func TestConnectionsAreBounded(t *testing.T) {
-	for name, cfg := range map[string]Config{
-		"all": {Connections: 2}, "of one address": {ConnectionsPerIP: 2},
+	for reason, cfg := range map[string]Config{
+		"CONNECTIONS": {Connections: 2}, "CONNECTIONS_IP": {ConnectionsPerIP: 2},
 	} {
 		f := start(t, cfg, DefaultLimits())
 		first, second := f.dial(t), f.dial(t)
@@ -29,12 +29,12 @@ func TestConnectionsAreBounded(t *testing.T) {
 		a := third.receive("GET")
 		details := a.envelope(t).Error.Details
 		if a.status != 429 || a.header.Get("Retry-After") != "1" || !a.close ||
-			details["reason"] != "CONNECTIONS" || details["reset_at"] == nil {
-			t.Errorf("%s: %d %s", name, a.status, a.body)
+			details["reason"] != reason || details["limit"] != 2.0 || details["reset_at"] == nil {
+			t.Errorf("%s: %d %s", reason, a.status, a.body)
 		}
 		_ = first.Close()
 		if !f.servesOneOf(t, 1000) {
-			t.Errorf("%s: the place of a closed connection is not given away", name)
+			t.Errorf("%s: the place of a closed connection is not given away", reason)
 		}
 	}
 }
@@ -70,9 +70,9 @@ func TestConnectionsOfNetworks(t *testing.T) {
 		accepted := 0
 		for range c.count {
 			raw := fromAddress{&clocked{}, netip.MustParseAddr(c.address)}
-			if one, overLimit := s.conns.add(raw); one != nil {
+			if one, short := s.conns.add(raw); one != nil {
 				accepted++
-			} else if !overLimit {
+			} else if short == enough {
 				t.Fatal("the server is stopping")
 			}
 		}

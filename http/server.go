@@ -354,13 +354,17 @@ func (s *Server) waitUntilClose(ctx context.Context) error {
 }
 
 // refuseConnection answers a connection beyond the bounds without reading from it.
-func (s *Server) refuseConnection(raw net.Conn) {
+func (s *Server) refuseConnection(raw net.Conn, short shortage) {
 	var ctx fasthttp.RequestCtx
 	ctx.Init2(raw, transportLog{s.log}, false)
 	x := s.begin(&ctx)
 	x.begun, x.ip = time.Now(), peerIP(raw)
-	x.refuse(fault.New(fault.RateLimited, "Too many connections.").
-		With("reason", "CONNECTIONS").With("retry_after_seconds", 1))
+	if places := &s.conns.places; short == shortTotal {
+		x.refuse(noSlot("CONNECTIONS", "Too many connections.", places.total))
+	} else {
+		x.refuse(noSlot("CONNECTIONS_IP", "Too many connections of this address.",
+			places.addressBound(x.party())))
+	}
 	s.finish(x)
 	ctx.SetConnectionClose()
 	const writeTime = 100 * time.Millisecond

@@ -88,6 +88,16 @@ func (s *shares) used() int64 {
 	return s.mu.used
 }
 
+// addressBound is the bound that keeps an address from more: its own, or that of its network.
+func (s *shares) addressBound(who party) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.address[who.address] < s.address {
+		return s.network
+	}
+	return s.address
+}
+
 func (s *shares) short(who *party, amount int64) shortage {
 	exceeds := func(used, bound int64) bool {
 		if who.agent.IsZero() && s.agentsOnly > 0 {

@@ -123,7 +123,7 @@ func TestMetricsFollowTheConventions(t *testing.T) {
 		see(nil, 429, string(fault.RateLimited), strings.ToUpper(limit.Name))
 	}
 	for _, queue := range []string{
-		"CONNECTIONS", "BODY_MEMORY", "BODY_MEMORY_IP", "BODY_MEMORY_AGENT",
+		"CONNECTIONS", "CONNECTIONS_IP", "BODY_MEMORY", "BODY_MEMORY_IP", "BODY_MEMORY_AGENT",
 		"LOG_QUEUE_FULL", "PROJECT_QUEUE_FULL",
 		"IDENTITY_QUEUE_FULL", "OVERLOADED", "DISK_RESERVE", "LOG_FAILED",
 		"WAITING", "WAITING_AGENT", "WAITING_IP",
