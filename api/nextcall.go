@@ -315,7 +315,7 @@ func detailsInBody(details ...string) func(s *situation, next *NextCall) bool {
 }
 
 // fallback is a read for tools, which have no schemas to read: the project that the call names, or
-// what the caller holds.
+// the list that has the ID that is missing. Other arguments can only be chosen by the caller.
 func (s *situation) fallback() *NextCall {
 	if !s.client.MCP || fault.Lookup(s.refusal.Code).Status != 400 {
 		return nil
@@ -330,7 +330,15 @@ func (s *situation) fallback() *NextCall {
 			}
 		}
 	}
-	return s.planned(&callPlan{operation: "agent.overview"})
+	for _, one := range s.refusal.Fields() {
+		name := strings.TrimSuffix(one.Field, "_id")
+		for kind, param := range paramOf {
+			if param == name && one.Problem == "is required" {
+				return s.list(kind)
+			}
+		}
+	}
+	return nil
 }
 
 // ownSchema names the schema of the body of the refused request.

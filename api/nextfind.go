@@ -52,7 +52,15 @@ func (s *situation) identified() *NextCall {
 	} else if inside := s.holderOf(text); inside != nil {
 		s.looked, s.project = true, inside
 	}
-	for _, name := range listOf[wanted] {
+	if next := s.list(wanted); next != nil {
+		return next
+	}
+	return s.planned(&callPlan{operation: "opportunity.list"})
+}
+
+// list is the call of the first list of a kind that is available to the caller, nil if none is.
+func (s *situation) list(kind id.Prefix) *NextCall {
+	for _, name := range listOf[kind] {
 		list := callPlan{operation: name}
 		if name == "verification.list" {
 			list.fill = projectInQuery
@@ -61,7 +69,7 @@ func (s *situation) identified() *NextCall {
 			return next
 		}
 	}
-	return s.planned(&callPlan{operation: "opportunity.list"})
+	return nil
 }
 
 // projectInQuery names the project in the query.
