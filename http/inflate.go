@@ -110,6 +110,8 @@ func damage(as coding, err error) string {
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return "ends before the end of its " + codingNames[as] + " data"
+	case errors.Is(err, errBehind):
+		return "has bytes behind the end of its " + codingNames[as] + " data"
 	case errors.Is(err, zstd.ErrWindowSizeExceeded):
 		return "needs a zstd window of more than 8 MiB, or a larger one than its first frame"
 	}
@@ -189,15 +191,22 @@ func (x *exchange) inflateGzip(from *bufio.Reader, limit int) error {
 		if err := x.fill(r, limit); err != nil {
 			return err
 		}
-		switch _, err := from.Peek(1); err {
-		case nil:
-		case io.EOF:
+		switch next, err := from.Peek(len(gzipMagic)); {
+		case len(next) > 0 && !strings.HasPrefix(gzipMagic, string(next)):
+			return errBehind
+		case err == nil, len(next) > 0:
+		case err == io.EOF:
 			return nil
 		default:
 			return err
 		}
 	}
 }
+
+// gzipMagic begins each member.
+const gzipMagic = "\x1f\x8b"
+
+var errBehind = errors.New("bytes that are no further member")
 
 // bufferOfNothing keeps a pooled decoder from holding the input of a request.
 func bufferOfNothing() io.Reader { return bytes.NewReader(nil) }

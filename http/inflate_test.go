@@ -112,6 +112,10 @@ func TestFaultsOfCodedBodies(t *testing.T) {
 		refuse("checksum", string(broken))
 		refuse("plain", `{"text":"a"}`)
 	}
+	if a := f.post(t, "/v1/echo", coded(t, "gzip", `{"text":"a"}`)+"x",
+		"Content-Encoding: gzip"); !strings.Contains(a.body, "bytes behind the end of its gzip data") {
+		t.Errorf("a byte behind the end: %s", a.body)
+	}
 	named := "\x1f\x8b\x08\x08\x00\x00\x00\x00\x00\xffna"
 	if a := f.post(t, "/v1/echo", coded(t, "gzip", `{"text":"a"}`)+named,
 		"Content-Encoding: gzip"); a.status != 400 {

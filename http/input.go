@@ -110,7 +110,11 @@ func (x *exchange) checkType(op *api.Operation) error {
 		if patches {
 			supported = append(supported, api.MergePatchType)
 		}
-		return fault.New(fault.UnsupportedContentType, "Request bodies are JSON.").
+		message := "Request bodies are JSON."
+		if media, _, _ := bytes.Cut(given, []byte(";")); isType(media, jsonType) {
+			message = "Request bodies are JSON in UTF-8. No other charset is read."
+		}
+		return fault.New(fault.UnsupportedContentType, message).
 			With("content_type", printable(string(given))).With("supported", supported)
 	}
 	return nil

@@ -105,7 +105,11 @@ func (s *Server) checkEndpoint(x *exchange) error {
 	case fasthttp.MethodPost, fasthttp.MethodOptions:
 		return nil
 	}
-	x.ctx.Response.Header.Set(fasthttp.HeaderAllow, fasthttp.MethodPost)
+	allowed := fasthttp.MethodPost
+	if len(s.origins.named) > 0 {
+		allowed = fasthttp.MethodOptions + ", " + allowed
+	}
+	x.ctx.Response.Header.Set(fasthttp.HeaderAllow, allowed)
 	return fault.New(fault.MethodNotAllowed, "The endpoint takes POST only.").
 		With("allowed", []string{fasthttp.MethodPost})
 }

@@ -300,6 +300,9 @@ func TestOrigins(t *testing.T) {
 			t.Errorf("%s: %d, want %d", origin, got.status, status)
 		}
 	}
+	if got := f.ask(t, "GET", "/mcp"); got.header.Get("Allow") != "OPTIONS, POST" {
+		t.Errorf("Allow %q", got.header.Get("Allow"))
+	}
 	got := f.ask(t, "OPTIONS", "/mcp", "Origin: https://app.example",
 		"Access-Control-Request-Method: POST")
 	if got.status != 204 || !strings.Contains(got.header.Get("Access-Control-Allow-Headers"),

@@ -1,6 +1,9 @@
 package http
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestPrefersJSON(t *testing.T) {
 	for accept, want := range map[string]bool{
@@ -20,6 +23,19 @@ func TestPrefersJSON(t *testing.T) {
 	} {
 		if got := prefersJSON([]byte(accept)); got != want {
 			t.Errorf("%q: %v", accept, got)
+		}
+	}
+}
+
+// TestOtherCharsets: the refusal names the charset where the type is right.
+func TestOtherCharsets(t *testing.T) {
+	f := start(t, Config{}, nil)
+	for given, want := range map[string]bool{
+		"application/json; charset=latin1": true, "text/plain; charset=latin1": false,
+	} {
+		a := f.post(t, "/v1/echo", `{"text":"a"}`, "Content-Type: "+given)
+		if a.status != 415 || strings.Contains(a.envelope(t).Error.Message, "charset") != want {
+			t.Errorf("%s: %d %s", given, a.status, a.body)
 		}
 	}
 }
