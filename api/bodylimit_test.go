@@ -12,7 +12,7 @@ var bodyKiB = map[string]int{
 	"auth.challenge": 64, "auth.session": 64, "key.add_start": 64, "key.add_complete": 64,
 	"profile.declare": 196, "project.create": 68, "project.update": 72, "project.fork": 64,
 	"upload.create": 64, "upload.finish": 64,
-	"member.add": 64, "block.add": 64, "member.change": 64, "file.delete": 64, "file.read_batch": 407,
+	"member.add": 64, "block.add": 64, "member.change": 64, "file.delete": 64, "file.read_batch": 707,
 	"changeset.revert": 64, "session.end": 64, "task.create": 1970, "task.update": 2078,
 	"task.renew": 64, "task.release": 64, "task.claim_next": 80, "workspace.file.rename": 64,
 	"turn.submit": 64, "workspace.submit": 64,

@@ -45,7 +45,7 @@ type BatchItem struct {
 // batchObject is the object form.
 type batchObject struct {
 	Path  string `json:"path" check:"required"`
-	Lines string `json:"lines" check:"chars=0..21"`
+	Lines string `json:"lines"`
 }
 
 // UnmarshalJSON accepts both forms; see Problems.
@@ -95,7 +95,7 @@ func (BatchItem) JSONSchema() map[string]any {
 	return map[string]any{"anyOf": []any{text, map[string]any{
 		"type": "object", "required": []any{"path"}, "additionalProperties": false,
 		"properties": map[string]any{
-			"path": text, "lines": map[string]any{"type": []any{"string", "null"}, "maxLength": 21},
+			"path": text, "lines": map[string]any{"type": []any{"string", "null"}},
 		},
 	}}}
 }

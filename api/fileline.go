@@ -36,7 +36,7 @@ const (
 
 var lineParams = []Param{
 	{
-		Name: linesName, HTTPOnly: true, Check: "chars=0..21",
+		Name: linesName, HTTPOnly: true,
 		Doc: "Only these lines, as FROM-TO: starting at 1, inclusive, clamped to those of the file. " +
 			"TO may be absent.",
 	},

@@ -47,6 +47,10 @@ func (c *Call) limitTo(otherwise, most int) (int, error) {
 		return otherwise, nil
 	}
 	limit, err := strconv.Atoi(text)
+	if len(text) > 1 && text[0] == '0' {
+		return 0, fault.New(fault.PaginationLimitInvalid, "The limit has leading zeros.").
+			With("minimum", 1).With("maximum", most)
+	}
 	if err != nil || limit < 1 || limit > most || text != strconv.Itoa(limit) {
 		return 0, fault.New(fault.PaginationLimitInvalid, "The limit is out of range.").
 			With("minimum", 1).With("maximum", most)

@@ -263,6 +263,9 @@ func (c *Check) sizeProblem(s string) string {
 }
 
 func rangeProblem(b bounds, unit string) string {
+	if b.min == 0 {
+		return "must have at most " + strconv.FormatInt(b.max, 10) + " " + unit
+	}
 	return "must have " + strconv.FormatInt(b.min, 10) + " to " + strconv.FormatInt(b.max, 10) +
 		" " + unit
 }

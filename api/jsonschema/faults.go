@@ -45,12 +45,21 @@ func (s *scanner) fault() error {
 	dec := newDecoder(s.body)
 	for first := true; first || dec.StackDepth() > 0; first = false {
 		if _, err := dec.ReadToken(); err != nil {
+			if s.trailingComma() {
+				return invalidJSON(int64(s.at), "an object or a list ends with a comma")
+			}
 			return syntaxFault(err, int64(len(s.body)))
 		}
 	}
 	end := dec.InputOffset()
 	rest := bytes.TrimLeft(s.body[end:], " \t\r\n")
 	return invalidJSON(int64(len(s.body)-len(rest)), "data follows the value")
+}
+
+// trailingComma reports whether the scan ended at a bracket behind a comma.
+func (s *scanner) trailingComma() bool {
+	before := bytes.TrimRight(s.body[:min(s.at, len(s.body))], " \t\r\n")
+	return (s.peek() == '}' || s.peek() == ']') && bytes.HasSuffix(before, []byte(","))
 }
 
 // newDecoder reads a text that has been scanned, without looking for duplicate names again.
@@ -159,6 +168,9 @@ func (w *walk) open(p *plan, v reflect.Value) {
 }
 
 func (u *use) integer(raw jsontext.Value) string {
+	if u.plan.unsigned && raw[0] == '-' && !u.check.hasMin && !bytes.ContainsAny(raw, ".eE") {
+		return "must not be negative"
+	}
 	if u.isLongInteger(len(raw)) {
 		if bytes.ContainsAny(raw, ".eE") {
 			return "must be an integer without fraction and exponent"

@@ -544,3 +544,14 @@ func BenchmarkDecode300B(b *testing.B) {
 		}
 	}
 }
+
+// TestBoundsWithoutAMinimum: a list that may be empty for this check may not be for the rules.
+func TestBoundsWithoutAMinimum(t *testing.T) {
+	for words, want := range map[string]string{
+		"items=0..100": "must have at most 100 items", "items=1..100": "must have 1 to 100 items",
+	} {
+		if got := CompileCheck(words).Items(101); got != want {
+			t.Errorf("%s: %q, want %q", words, got, want)
+		}
+	}
+}
