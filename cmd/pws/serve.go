@@ -40,7 +40,7 @@ type ServeCommand struct {
 	LogLevel   string `default:"info" enum:"debug,info,warn,error" help:"How much is logged: debug, info, warn or error."`
 
 	RateLimit      []string `help:"Replace the quota of a limit, as NAME=NUMBER; names are in the capability model."`
-	AllowedOrigins []string `help:"Origins of web pages that may use the API; * is all, the default with --public-url."`
+	AllowedOrigins []string `help:"Web origins that may use the API; *, the default with --public-url, only reads."`
 	TrustedProxies []string `help:"Trusted proxies (127.0.0.1/32): their X-Forwarded-For and -Proto count."`
 
 	Connections      int `default:"16384" help:"Connections that may be open; fewer if the memory ceiling is below 4 GiB."`
