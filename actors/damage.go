@@ -55,6 +55,36 @@ func (e *Engine) damaged(project id.ID, err error) error {
 	return err
 }
 
+// replaced is a state that takes the place of a damaged project: of one that was removed, by an
+// entry that waits, or is being removed by this server, which serves alone. Errors: the given one.
+// The handle's lock is held.
+func (e *Engine) replaced(h *handle, fault error) (*published, error) {
+	tail := h.waiting()
+	for at := range tail {
+		in, err := tail[at].decode()
+		if err != nil || !in.removes() {
+			continue
+		}
+		view := e.standIn(h)
+		view.position = in.position - 1
+		err = view.applyTail(tail[at:], e.trees, e.projections.of)
+		return view, e.damaged(h.id, err)
+	}
+	if e.config.SharedJournal || !e.Identity().Dropping(h.id) {
+		return nil, fault
+	}
+	return e.standIn(h), nil
+}
+
+// loadStandIn has a stand-in take the place of a damaged project that the next entry removes.
+func (e *Engine) loadStandIn(h *handle) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.view.Load() == nil {
+		e.takeLoaded(h, e.standIn(h))
+	}
+}
+
 // standIn takes the place of a damaged project that is being removed: it needs no state for that.
 // What the entries behind the sections say is left out. It leaves the listing here: no event says
 // that it was there. The handle's lock is held.
@@ -71,8 +101,12 @@ func (e *Engine) standIn(h *handle) *published {
 	if tail := h.waiting(); len(tail) > 0 {
 		position = tail[len(tail)-1].position
 	}
-	e.log.Warn("a damaged project is removed; contents that it alone names stay in the packs, and "+
-		"what its members stored still counts", "project", h.id.Format(id.Project))
+	what := "a damaged project is removed; contents that it alone names stay in the packs, and " +
+		"what its members stored still counts"
+	if e.config.SharedJournal {
+		what = "a project that is damaged here was removed"
+	}
+	e.log.Warn(what, "project", h.id.Format(id.Project))
 	return &published{project: work.StandIn(h.id, createdAt), position: position, cardAt: position}
 }
 

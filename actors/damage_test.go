@@ -42,13 +42,13 @@ func newDamagedWorld(t *testing.T) *damagedWorld {
 	mustPut(t, e, w.sound, w.owner, "c.txt", "the xyloother")
 	saveAll(t, e)
 	stop(t, e)
-	w.flipMark(t, config.Dir)
+	flipMark(t, config.Dir, damagedMark)
 	w.Engine = start(t, config)
 	return w
 }
 
-// flipMark damages the record of the project in all files of sections.
-func (w *damagedWorld) flipMark(t *testing.T, dir string) {
+// flipMark damages the record of a project, that has the mark, in all files of sections.
+func flipMark(t *testing.T, dir, mark string) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "snapshot", "sections-*"))
 	if err != nil {
@@ -60,7 +60,7 @@ func (w *damagedWorld) flipMark(t *testing.T, dir string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if at := bytes.Index(content, []byte(damagedMark)); at >= 0 {
+		if at := bytes.Index(content, []byte(mark)); at >= 0 {
 			flip(t, name, func(int) int { return at })
 			flipped = true
 		}

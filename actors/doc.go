@@ -77,6 +77,10 @@
 // for the log, the health of the server and a metric (damaged). An operator can remove it: an empty
 // state takes its place (standIn), so that contents which it alone names stay in the packs.
 //
+// Of several servers each one has damage of its own. One that follows keeps the entries of what is
+// damaged there, as those that a start finds (keepFollowed): the log has them until the server is
+// made anew, and all else goes on. An entry that removes the project ends that.
+//
 // # Identity and reports
 //
 // Identity is one actor. Finding the session of a credential is a lookup in its published view.

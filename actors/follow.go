@@ -2,8 +2,11 @@ package actors
 
 import (
 	"bytes"
+	"errors"
 
+	"pws/api"
 	"pws/blobs"
+	"pws/index"
 	"pws/internal/datadir"
 	"pws/internal/id"
 	"pws/work"
@@ -34,7 +37,7 @@ func (e *Engine) Follow(position uint64, payload []byte) error {
 			if in.entry.Target == datadir.TargetIdentity {
 				return e.followIdentity(&in)
 			}
-			return e.followProject(&in)
+			return e.followProject(&in, bare)
 		})
 	}
 	if err != nil {
@@ -68,15 +71,36 @@ func (e *Engine) followIdentity(in *replayed) error {
 	return nil
 }
 
-func (e *Engine) followProject(in *replayed) error {
-	h, before, err := e.hold(in.entry.ID)
-	if err != nil {
-		return err
+// followProject applies an entry of a project. One that is damaged here is lost here alone: its
+// entries wait, as those do that a start finds, and the log keeps them.
+func (e *Engine) followProject(in *replayed, bare waitingEntry) error {
+	for {
+		h, before, err := e.hold(in.entry.ID)
+		if err == nil {
+			err = e.followHeld(h, before, in)
+			h.letGo()
+		}
+		switch {
+		case !errors.Is(err, api.ErrDamaged):
+			return err
+		case in.removes():
+			// The state that it had makes no difference any more.
+			e.loadStandIn(h)
+		case e.keepFollowed(h, bare, err):
+			return e.followKept(in)
+		}
 	}
-	defer h.letGo()
+}
+
+// followHeld applies an entry to the state of a project, nil for a new one. Errors: api.ErrDamaged
+// where a new project cannot begin because the tree that it begins with is damaged here.
+func (e *Engine) followHeld(h *handle, before *published, in *replayed) error {
 	h.deciding.Lock()
 	defer h.deciding.Unlock()
 	events, err := in.events(e.trees)
+	if err != nil && before == nil {
+		err = e.damaged(h.id, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -93,13 +117,56 @@ func (e *Engine) followProject(in *replayed) error {
 	e.spillHistory(next.project)
 	e.residents.note(h, next.project)
 	e.publish(h, next.project, in.position, events)
+	e.followNotices(in, events)
+	return nil
+}
+
+// followNotices gives the events of an entry to inboxes and feed.
+func (e *Engine) followNotices(in *replayed, events []work.Event) {
 	agent, now := in.entry.Agent, in.entry.Now
-	e.inbox.Deliver(in.position, deliveriesOfEntry(events, h.id, agent, now))
+	e.inbox.Deliver(in.position, deliveriesOfEntry(events, in.entry.ID, agent, now))
 	e.feed.push(feedNote{
-		position: in.position, project: h.id, now: now, agent: agent,
+		position: in.position, project: in.entry.ID, now: now, agent: agent,
 		activities: activitiesOf(events),
 	})
-	return nil
+}
+
+// keepFollowed keeps an entry of a damaged project for the next start. It reports false where the
+// project was loaded meanwhile, or has no handle any more.
+func (e *Engine) keepFollowed(h *handle, bare waitingEntry, fault error) (kept bool) {
+	stale := &e.projections.stale
+	stale.Lock()
+	defer stale.Unlock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.mu.dead || h.view.Load() != nil {
+		return false
+	}
+	if !h.stored.Load() && h.mu.tail == nil {
+		e.owners.add(h)
+		e.markStale(h, index.All)
+	}
+	if h.mu.tail == nil {
+		h.mu.tail = new(logTail)
+	}
+	if h.mu.tail.fault == nil {
+		h.mu.tail.fault = fault
+	}
+	h.mu.tail.entries = append(h.mu.tail.entries, bare)
+	e.markDirty(h)
+	return true
+}
+
+// followKept does for an entry that waits what does not need the state of its project.
+func (e *Engine) followKept(in *replayed) error {
+	events, err := in.decodeEvents()
+	if err == nil {
+		err = e.keepStored(in)
+	}
+	if err == nil {
+		e.followNotices(in, events)
+	}
+	return err
 }
 
 // hold loads a project and keeps it in memory until letGo. The view is nil where the project does

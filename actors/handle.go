@@ -65,8 +65,14 @@ type handle struct {
 	savedRevision uint64
 }
 
-// logTail holds the entries behind the saved sections of a project, from a start to the first load.
-type logTail struct{ entries []waitingEntry }
+// logTail holds the entries behind the saved sections of a project, from a start to the first load,
+// or of a damaged project.
+type logTail struct {
+	entries []waitingEntry
+	// fault is why entries could not be applied that this server has followed. The project is damaged
+	// until the next start: the indexes know it as it was BEFORE these entries.
+	fault error
+}
 
 // waiting returns the entries that wait to be applied. The handle's lock is held.
 func (h *handle) waiting() []waitingEntry {

@@ -109,16 +109,9 @@ func (e *Engine) load(h *handle) (*published, error) {
 	if h.loaded() {
 		return h.view.Load(), nil
 	}
-	view := &published{project: work.NewProject()}
-	var err error
-	if h.stored.Load() {
-		view.project, view.position, err = e.restore(h.id)
-	}
-	if err == nil {
-		err = e.damaged(h.id, view.applyTail(h.waiting(), e.trees, e.projections.of))
-	}
-	if errors.Is(err, api.ErrDamaged) && e.Identity().Dropping(h.id) {
-		view, err = e.standIn(h), nil
+	view, err := e.readBehind(h)
+	if errors.Is(err, api.ErrDamaged) {
+		view, err = e.replaced(h, err)
 	}
 	if err != nil {
 		if !errors.Is(err, api.ErrDamaged) {
@@ -126,6 +119,28 @@ func (e *Engine) load(h *handle) (*published, error) {
 		}
 		return nil, err
 	}
+	e.takeLoaded(h, view)
+	return view, nil
+}
+
+// readBehind reads what is saved of a project, and applies the entries that wait. The handle's lock
+// is held.
+func (e *Engine) readBehind(h *handle) (view *published, err error) {
+	if h.mu.tail != nil && h.mu.tail.fault != nil {
+		return nil, h.mu.tail.fault
+	}
+	view = &published{project: work.NewProject()}
+	if h.stored.Load() {
+		view.project, view.position, err = e.restore(h.id)
+	}
+	if err == nil {
+		err = e.damaged(h.id, view.applyTail(h.waiting(), e.trees, e.projections.of))
+	}
+	return view, err
+}
+
+// takeLoaded publishes the state of a project that was loaded. The handle's lock is held.
+func (e *Engine) takeLoaded(h *handle, view *published) {
 	h.mu.tail = nil
 	e.damages.clear(h.id)
 	e.spillHistory(view.project)
@@ -133,7 +148,6 @@ func (e *Engine) load(h *handle) (*published, error) {
 	h.view.Store(view)
 	e.residents.keep(h, e.clock.floor.Load())
 	e.residents.note(h, view.project)
-	return view, nil
 }
 
 // look returns the state of a project, nil where there is none. A passive project that the snapshot

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -272,20 +273,38 @@ func (v *published) apply(in *replayed, from *trees, changes *index.Projections)
 	return v.applyEvents(in, events)
 }
 
-// events are those of an entry of a project.
+// events are those of an entry of a project, with the trees that they name.
 func (in *replayed) events(from *trees) ([]work.Event, error) {
-	events := make([]work.Event, len(in.entry.Events))
-	for at, stored := range in.entry.Events {
-		event, err := work.DecodeEvent(work.Kind(stored.Kind), stored.Data)
+	events, err := in.decodeEvents()
+	for _, event := range events {
 		if err == nil {
 			err = from.give(event)
 		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return events, nil
+}
+
+// decodeEvents is events without the trees.
+func (in *replayed) decodeEvents() ([]work.Event, error) {
+	events := make([]work.Event, len(in.entry.Events))
+	for at, stored := range in.entry.Events {
+		event, err := work.DecodeEvent(work.Kind(stored.Kind), stored.Data)
 		if err != nil {
 			return nil, err
 		}
 		events[at] = event
 	}
 	return events, nil
+}
+
+// removes reports whether an entry removes its project.
+func (in *replayed) removes() bool {
+	return slices.ContainsFunc(in.entry.Events, func(one datadir.Event) bool {
+		return work.Kind(one.Kind) == work.KindProjectRemoved
+	})
 }
 
 // identityEvents are those of an entry of identity.

@@ -132,7 +132,7 @@ func TestProjectWhoseEntriesDoNotFitStaysInTheLog(t *testing.T) {
 		}
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.mu.tail = &logTail{next(h.waiting())}
+		h.mu.tail = &logTail{entries: next(h.waiting())}
 	}
 	staysInTheLog(t, e, func(e *Engine) {
 		change(e, func(before []waitingEntry) []waitingEntry { return append(before, unfit) })

@@ -87,7 +87,7 @@ func (r *rebuilder) ApplyIdentity(position uint64, entry *datadir.Entry) error {
 
 func (r *rebuilder) Project(project id.ID, saved bool) (*work.Project, error) {
 	h := &handle{id: project}
-	h.mu.tail = &logTail{r.tail[project]}
+	h.mu.tail = &logTail{entries: r.tail[project]}
 	delete(r.tail, project)
 	h.stored.Store(saved)
 	view, err := r.load(h)
