@@ -137,6 +137,9 @@ func (d *damages) count() int {
 	return len(d.of)
 }
 
+// Damaged counts what was found damaged since the start.
+func (e *Engine) Damaged() int { return e.damages.count() }
+
 // fault is that of the first of the damaged projects, with their number; nil where there is none.
 func (d *damages) fault() error {
 	d.mu.Lock()

@@ -14,6 +14,10 @@ import (
 // room when its own is nearly full: a leader without room refuses writes. A full member may still
 // become the leader, because one that serves reads alone is better than none.
 //
+// A member whose data is damaged answers what needs that with errors. It has another one lead, too,
+// whose data is not known to be damaged, and stands for election only when nobody has led for some
+// seconds.
+//
 // A member without any entry of its group may have lost its data, or the group begins beside the
 // data of another member. It leads only where all voters have none, and votes only for one that has
 // as much as any other voter, all of which have to be connected.
@@ -22,6 +26,7 @@ func (m *Membership) watchFitness() {
 	defer ticker.Stop()
 	right, set, asked := true, voting{eligible: true}, map[uint64]time.Time{}
 	var waits waiting
+	var rests resting
 	for {
 		now := m.network.config.Now()
 		behind := m.network.clocks.behindMost(now)
@@ -31,7 +36,9 @@ func (m *Membership) watchFitness() {
 				"eligible", right, "behind", behind)
 		}
 		votes := m.votes(now)
-		if votes.eligible = votes.eligible && right; votes != set {
+		status := m.Status()
+		rested := rests.note(status.Damaged > 0, status.Leader, time.Now())
+		if votes.eligible = votes.eligible && right && !rested; votes != set {
 			if set = votes; m.setVoting(set) != nil {
 				return
 			}
@@ -42,12 +49,8 @@ func (m *Membership) watchFitness() {
 		case !m.Leads():
 		case !right:
 			m.handOverSoon(0)
-		case m.Status().Full:
-			if to := m.roomy(asked, time.Now()); to != 0 {
-				m.settings.Log.Warn("the disk is nearly full, and another member is asked to lead",
-					"member", to)
-				m.handOverSoon(to)
-			}
+		case status.Full || status.Damaged > 0:
+			m.yieldTo(status, asked, time.Now())
 		}
 		select {
 		case <-m.network.alive.Done():
@@ -158,27 +161,64 @@ func (m *Membership) handOverSoon(to uint64) {
 	_ = m.handOver(ctx, to)
 }
 
-// roomyAgain is how long a member is not asked to lead again because of its disk. Free space goes
-// up and down, and a member may have other reasons not to lead.
-const roomyAgain = time.Minute
+// restsMax is how long nobody leads BEFORE a member with damaged data stands for election. Others
+// need less, unless none of them can win.
+const restsMax = 3 * time.Second
 
-// roomy is the voter, other than this one, that has the most entries of those who say that their
-// disks have room and were not asked to lead lately; 0 if there is none. It notes whom it returns.
-func (m *Membership) roomy(asked map[uint64]time.Time, now time.Time) (best uint64) {
-	most := uint64(0)
-	for _, one := range m.Ask() {
-		if one.Err != nil || !one.Voter || one.Status.Full || one.Number == m.settings.Number {
-			continue
-		}
-		if at, was := asked[one.Number]; was && now.Sub(at) < roomyAgain {
-			continue
-		}
-		if best == 0 || one.Status.Position > most {
-			best, most = one.Number, one.Status.Position
-		}
+// resting keeps a member with damaged data from elections while others can lead.
+type resting struct{ since time.Time }
+
+// note takes whether the data is damaged and who leads, 0 for nobody. It reports whether the member
+// must not stand for election now.
+func (r *resting) note(damaged bool, leader uint64, now time.Time) bool {
+	switch {
+	case leader != 0:
+		r.since = time.Time{}
+	case r.since.IsZero():
+		r.since = now
 	}
-	if best != 0 {
-		asked[best] = now
+	return damaged && (leader != 0 || now.Sub(r.since) < restsMax)
+}
+
+// yieldTo has another member lead whose disk has room, unless this one is the only one that can.
+func (m *Membership) yieldTo(own replica.Status, asked map[uint64]time.Time, now time.Time) {
+	to := fitter(own, m.Ask(), asked, now)
+	if to == 0 {
+		return
+	}
+	asked[to] = now
+	if own.Full {
+		m.settings.Log.Warn("the disk is nearly full, and another member is asked to lead",
+			"member", to)
+	} else {
+		m.settings.Log.Warn("data of this member is damaged, and another member is asked to lead; "+
+			"make this one anew", "damaged", own.Damaged, "member", to)
+	}
+	m.handOverSoon(to)
+}
+
+// askAgain is how long a member is not asked to lead again because of the disk or the data of
+// another one. Free space goes up and down, and a member may have other reasons not to lead.
+const askAgain = time.Minute
+
+// fitter is the voter that shall lead in place of a member whose disk is nearly full, or whose data
+// is damaged: of those who have room and were not asked lately, the one with the most entries, and
+// rather one without damage. One with damage leads only in place of one without room. It is 0 if
+// there is none.
+func fitter(
+	own replica.Status, all []Asked, asked map[uint64]time.Time, now time.Time,
+) (best uint64) {
+	var found replica.Status
+	for _, one := range all {
+		sound := one.Status.Damaged == 0
+		switch at, was := asked[one.Number]; {
+		case one.Err != nil || !one.Voter || one.Status.Full || one.Number == own.Member,
+			was && now.Sub(at) < askAgain,
+			!sound && !own.Full:
+		case best == 0 || sound && found.Damaged > 0,
+			sound == (found.Damaged == 0) && one.Status.Position > found.Position:
+			best, found = one.Number, one.Status
+		}
 	}
 	return best
 }

@@ -37,6 +37,9 @@ type Settings struct {
 	Noted func(note []byte)
 	// Asked answers a question that another member has put to all others.
 	Asked func(question []byte) ([]byte, error)
+	// Damaged, unless nil, counts what of the data of this member was found damaged, such as projects.
+	// A member with damage has another one lead.
+	Damaged func() int
 	// Removed is called when this member was removed from the group and most voters have applied
 	// that, so that they do not need it any more.
 	Removed func()
@@ -148,6 +151,7 @@ func (m *Membership) OpenJournal(o journal.Options) (journal.Journal, *journal.R
 	opened, found, err := replica.OpenJournal(o, replica.Options{
 		Member: m.settings.Number, Dir: dir, Transport: m.network, Log: m.settings.Log,
 		OnMembers: m.setMembers, OnRemoved: m.removed, OnCut: m.lacks,
+		Damaged: m.settings.Damaged,
 		Version: m.settings.Version, LeaseFor: m.settings.LeaseFor, KeepBytes: m.settings.KeepBytes,
 	})
 	if errors.Is(err, replica.ErrNoMember) {

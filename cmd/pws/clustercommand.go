@@ -175,5 +175,11 @@ func printClusterStatus(status *clusterStatus) string {
 			max(one.Format, replica.FormatFirst), max(one.Understands, replica.FormatFirst), one.Version)
 	}
 	text.WriteString(unadded)
+	for _, one := range status.Members {
+		if one.Damaged > 0 {
+			fmt.Fprintf(&text, "member %d has damaged data (%d): do not have it lead, and make it anew\n",
+				one.Number, one.Damaged)
+		}
+	}
 	return text.String()
 }

@@ -180,6 +180,7 @@ func (c *ServeCommand) run(
 	if err != nil {
 		return err
 	}
+	own.engine = engine
 	logRecovery(log, report)
 	if c.TestSkew != 0 {
 		log.Warn("TEST CLOCK: it is wrong. Do not use this in production.", "by", c.TestSkew)
@@ -216,7 +217,7 @@ func (c *ServeCommand) run(
 	if err != nil {
 		log.Error("there is no admin socket: pws admin cannot be used", "error", err)
 	}
-	own.serve(server, engine, log)
+	own.serve(server, log)
 	err = c.serve(server, at, out, failed, own)
 	socket.stop()
 	admin.stop()

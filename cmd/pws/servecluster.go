@@ -66,9 +66,9 @@ func (c *ServeCommand) openCluster(
 	return cluster.Open(cluster.Settings{
 		Data: c.Data, Number: c.ClusterID, Members: members, Keys: c.ClusterKeys,
 		Plain: c.ClusterPlain, Log: log, Removed: func() { failed <- errRemoved },
-		Cut:   func(leader replica.Member) { failed <- &cutError{leader} },
-		Files: func(to io.Writer) error { return actors.SendCopy(c.Data, to) },
-		Noted: own.noted, Asked: own.asked, Version: version,
+		Cut:     func(leader replica.Member) { failed <- &cutError{leader} },
+		Files:   func(to io.Writer) error { return actors.SendCopy(c.Data, to) },
+		Damaged: own.damaged, Noted: own.noted, Asked: own.asked, Version: version,
 		LeaseFor: c.TestLease, KeepBytes: c.TestKeep,
 		Now: func() time.Time { return time.Now().Add(c.TestSkew) },
 	})
@@ -148,7 +148,7 @@ var errRemoved = errors.New("this member was removed from its group")
 // member is this server as a member of a group; of a single server all methods do nothing.
 type member struct {
 	of *cluster.Membership
-	// engine is set BEFORE the member begins to take part.
+	// engine is set BEFORE the member begins to take part, and BEFORE anybody asks it.
 	engine *actors.Engine
 }
 
@@ -165,6 +165,14 @@ func (m *member) noted(note []byte) {
 	case string(note) == markNote:
 		m.engine.Mark()
 	}
+}
+
+// damaged counts what of the data of this server was found damaged since the start.
+func (m *member) damaged() int {
+	if m.engine == nil {
+		return 0
+	}
+	return m.engine.Damaged()
 }
 
 // asked answers another member, which asks for contents that are here.
@@ -186,11 +194,10 @@ func (m *member) configure(engine *actors.Config, transport *http.Config) {
 }
 
 // serve begins to take part in the group.
-func (m *member) serve(server *http.Server, engine *actors.Engine, log *slog.Logger) {
+func (m *member) serve(server *http.Server, log *slog.Logger) {
 	if m.of == nil {
 		return
 	}
-	m.engine = engine
 	m.of.Serve()
 	go func() {
 		if err := server.ServePassed(m.of.Web()); err != nil {

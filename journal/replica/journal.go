@@ -59,6 +59,8 @@ type Options struct {
 	Version string
 	Log     *slog.Logger
 
+	// Damaged, unless nil, counts what of the data of this member was found damaged, for the status.
+	Damaged func() int
 	// LeaseFor is how long a leader trusts in what most members have said. Only tests set it: members
 	// answer reads with what is old where it is too long.
 	LeaseFor time.Duration
@@ -378,11 +380,14 @@ func (j *Journal) Space() journal.Space { return j.entries.Space() }
 
 // Status is what the member knows of its group.
 func (j *Journal) Status() Status {
-	full := !j.Space().Writable
+	full, damaged := !j.Space().Writable, 0
+	if j.options.Damaged != nil {
+		damaged = j.options.Damaged()
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	s := j.mu.status
-	s.Full = full
+	s.Full, s.Damaged = full, damaged
 	return s
 }
 

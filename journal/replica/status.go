@@ -31,6 +31,8 @@ type Status struct {
 	Understands uint64 `json:"understands,omitempty"`
 	// Full says that the disk is nearly full: if this member led it would refuse writes.
 	Full bool `json:"full,omitempty"`
+	// Damaged is how much of the data of this member was found damaged, Options.Damaged.
+	Damaged int `json:"damaged,omitempty"`
 	// Version is that of the program, Options.Version.
 	Version string `json:"version,omitempty"`
 	// Members are those whom this member knows, and Removed says that it was removed itself. The list

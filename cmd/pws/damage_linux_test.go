@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestDamagedMemberDoesNotLead damages a project on one member: the others go on, and when that one
+// leads, another one does soon, and it stays so when the leader is lost. Another member takes its
+// place.
+func TestDamagedMemberDoesNotLead(t *testing.T) {
+	n := underLoad(t)
+	var made struct {
+		Project struct {
+			ID string `json:"id"`
+		} `json:"project"`
+	}
+	mark := rand.Text()
+	n.load.must(n.load.owner, nemesisCall{
+		method: "POST", path: "projects", body: map[string]any{
+			"name": mark, "visibility": "PRIVATE", "reuse_policy": "REFERENCE_ONLY",
+		},
+	}, &made)
+	n.put(made.Project.ID, "content")
+	damaged := n.anyFollower()
+	n.damage(damaged, mark)
+	// Nothing has met the damage yet.
+	n.leads(damaged)
+	n.wait("a write to the project", func() error {
+		answer := n.load.owner.send(n.host(0), nemesisCall{
+			method: "PUT", path: fmt.Sprintf("projects/%s/files/later", made.Project.ID),
+			body: map[string]any{"content": "later"},
+		})
+		if answer.outcome != nemesisDone {
+			return fmt.Errorf("%d %s", answer.status, answer.text)
+		}
+		return nil
+	})
+	leader := n.leader()
+	if leader == damaged {
+		t.Error("the member with the damage leads")
+	}
+	n.logs(damaged, "another member is asked to lead")
+	n.wait("the status", func() error {
+		out, err := n.pws("cluster", "status", "--data", leader.data)
+		if want := fmt.Sprintf("member %d has damaged data (1)", damaged.number); err == nil &&
+			!strings.Contains(out, want) {
+			err = errors.New(out)
+		}
+		return err
+	})
+	n.kill(leader)
+	n.load.regain("the leader was killed", nemesisRegainMax)
+	if n.leader() == damaged {
+		t.Error("the member with the damage leads AFTER an election")
+	}
+	n.startAgain(leader)
+	n.replaceMember(damaged)
+	n.finish()
+}
+
+// damage stops a member and damages the saved record of a project that has a mark.
+func (n *disturbed) damage(m *nemesisMember, mark string) {
+	n.t.Helper()
+	if err := m.process.Stop(patience); err != nil {
+		n.t.Fatal(err)
+	}
+	m.process = nil
+	names, err := filepath.Glob(filepath.Join(m.data, "snapshot", "sections-*"))
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	flipped := false
+	for _, name := range names {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		if at := bytes.Index(content, []byte(mark)); at >= 0 {
+			content[at] ^= 1
+			flipped = true
+			if err := os.WriteFile(name, content, 0o600); err != nil {
+				n.t.Fatal(err)
+			}
+		}
+	}
+	if !flipped {
+		n.t.Fatal("no section has the mark")
+	}
+	n.startAgain(m)
+}
