@@ -55,6 +55,76 @@ func (e *Engine) damaged(project id.ID, err error) error {
 	return err
 }
 
+// errDamagedHere refuses what a server of a group must not do without a project that is damaged on
+// it, and intact on others: STATE_CONFLICT.
+func errDamagedHere(project id.ID) error {
+	return fault.New(fault.StateConflict, "A project is damaged on this member, which does not know "+
+		"what belongs to it. Have a member without damage lead (pws cluster transfer) and repeat this "+
+		"there; then make this member anew.").With("project_id", project.Format(id.Project))
+}
+
+// ofLeader replaces the error of a project that is damaged here, where this server leads a group.
+// Others have the project, and follow what the leader has done without it.
+func (e *Engine) ofLeader(project id.ID, err error) error {
+	if e.config.SharedJournal && errors.Is(err, api.ErrDamaged) {
+		return errDamagedHere(project)
+	}
+	return err
+}
+
+// remedied replaces the error of a damaged project by one that names the remedy: STATE_CONFLICT. It
+// is for operators.
+func (e *Engine) remedied(project id.ID, err error) error {
+	if e.config.SharedJournal || !errors.Is(err, api.ErrDamaged) {
+		return e.ofLeader(project, err)
+	}
+	return fault.New(fault.StateConflict, "The project is damaged and cannot be read. It can be "+
+		"removed (pws admin remove).").With("project_id", project.Format(id.Project))
+}
+
+// requireSound refuses, in a group, to go on while one of some projects is damaged here. It reads
+// all of them. Errors: those of errNotLeading and errDamagedHere.
+func (e *Engine) requireSound(projects ...id.ID) error {
+	if !e.config.SharedJournal {
+		return nil
+	}
+	if e.leading() == 0 {
+		return e.errNotLeading()
+	}
+	for _, project := range projects {
+		h, ok := e.handles.Load(project)
+		if !ok {
+			continue
+		}
+		if _, err := e.look(h); err != nil {
+			return e.ofLeader(project, err)
+		}
+	}
+	return nil
+}
+
+// requireApplied refuses to renew the log while it has to keep entries of a damaged project:
+// STATE_CONFLICT. Errors of the system are returned as they are.
+func (e *Engine) requireApplied() (err error) {
+	e.handles.Range(func(project id.ID, h *handle) bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if len(h.waiting()) == 0 {
+			return true
+		}
+		if _, err = e.load(h); errors.Is(err, api.ErrDamaged) {
+			remedy := "remove it (pws admin remove)"
+			if e.config.SharedJournal {
+				remedy = "have a member without damage lead (pws cluster transfer), and make this one anew"
+			}
+			err = fault.New(fault.StateConflict, "The log keeps entries of a damaged project, and "+
+				"nothing can leave it: "+remedy+".").With("project_id", project.Format(id.Project))
+		}
+		return err == nil
+	})
+	return err
+}
+
 // replaced is a state that takes the place of a damaged project: of one that was removed, by an
 // entry that waits, or is being removed by this server, which serves alone. Errors: the given one.
 // The handle's lock is held.

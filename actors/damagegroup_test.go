@@ -9,6 +9,7 @@ import (
 
 	"pws/api"
 	"pws/index"
+	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -67,6 +68,12 @@ func (g *damagedGroup) restart(server int, meanwhile func()) {
 	n.config.SharedJournal = true
 	n.config.Log = slog.New(slog.NewTextHandler(g.logs[server], nil))
 	n.e = start(g.t, n.config)
+}
+
+// lead has a server lead.
+func (g *damagedGroup) lead(server int) {
+	g.elect(g.nodes[server])
+	g.deliverAll()
 }
 
 // isDamaged reports whether a project is damaged on a server, and fails for other errors.
@@ -169,5 +176,116 @@ func TestDamagedProjectIsRemovedElsewhere(t *testing.T) {
 	g.put(1, "later")
 	if !g.has(1, 1, "later") || !strings.Contains(g.logs[1].String(), "was removed") {
 		t.Errorf("%s", g.logs[1])
+	}
+}
+
+// refusesHere reports whether an error names a project that is damaged, and what to do.
+func (g *damagedGroup) refusesHere(err error, project int) bool {
+	var refusal *fault.Error
+	return errors.As(err, &refusal) && refusal.Code == fault.StateConflict &&
+		refusal.Details["project_id"] == g.projects[project].Format(id.Project) &&
+		strings.Contains(refusal.Message, "pws cluster transfer")
+}
+
+// TestPurgeNeedsAllProjects has a leader refuse a purge while a project is damaged there.
+// One that another server has begun waits for a server without damage, too.
+func TestPurgeNeedsAllProjects(t *testing.T) {
+	g := newDamagedGroup(t, 2)
+	secret := blobOf("content of " + markOf(0)).Hash
+	g.damage(1, 0)
+	g.lead(1)
+	if err := g.nodes[1].e.PurgeContent(secret, "leaked"); !g.refusesHere(err, 0) {
+		t.Errorf("a purge on a server with damage: %v", err)
+	}
+	for server, n := range g.nodes {
+		if n.e.Identity().Purged(secret) {
+			t.Errorf("server %d knows of a purge that was refused", server)
+		}
+	}
+	g.lead(0)
+	errStop := errors.New("it is lost")
+	g.nodes[0].e.erasing.hook = func(step string) error {
+		if step == "settled" {
+			return errStop
+		}
+		return nil
+	}
+	if err := g.nodes[0].e.PurgeContent(secret, "leaked"); !errors.Is(err, errStop) {
+		t.Fatal(err)
+	}
+	g.lead(1)
+	if err := g.nodes[1].e.resumeErasure(); !g.refusesHere(err, 0) {
+		t.Errorf("a server with damage goes on: %v", err)
+	}
+	erased := func() bool { return g.nodes[2].e.Identity().PurgedContents()[0].ErasedAt != 0 }
+	if erased() {
+		t.Error("the erasure has ended without a project")
+	}
+	g.lead(2)
+	if err := g.nodes[2].e.resumeErasure(); err != nil {
+		t.Error(err)
+	}
+	if !erased() {
+		t.Error("the erasure has not ended")
+	}
+}
+
+// TestRemovalNeedsTheProject has a server that leads refuse to remove a project that is damaged on
+// it. One that another server has begun to remove waits for a server without damage, and so does
+// what another project had.
+func TestRemovalNeedsTheProject(t *testing.T) {
+	g := newDamagedGroup(t, 3)
+	g.put(2, "shared")
+	g.put(0, "shared")
+	g.damage(1, 0)
+	g.lead(1)
+	leads := g.nodes[1].e
+	if err := leads.RemoveProject(g.projects[0], "malware"); !g.refusesHere(err, 0) {
+		t.Errorf("a removal on a server with damage: %v", err)
+	}
+	if err := leads.HideProject(g.projects[0], "spam"); !g.refusesHere(err, 0) {
+		t.Errorf("a project with damage is hidden: %v", err)
+	}
+	if drops := leads.Identity().Drops(); len(drops) > 0 {
+		t.Errorf("a removal that was refused is noted: %+v", drops)
+	}
+	if err := leads.RemoveProject(g.projects[2], "malware"); !g.refusesHere(err, 0) {
+		t.Errorf("the removal of another project: %v", err)
+	}
+	if p := viewOf(t, g.nodes[0].e, g.projects[2]); !p.Removed() {
+		t.Error("another project can still be read")
+	}
+	g.lead(0)
+	if err := g.nodes[0].e.RemoveProject(g.projects[0], "malware"); err != nil {
+		t.Error(err)
+	}
+	for server, n := range g.nodes {
+		for _, project := range []int{0, 2} {
+			if p := viewOf(t, n.e, g.projects[project]); !p.Erased() {
+				t.Errorf("project %d on server %d: %+v", project, server, p.Record)
+			}
+		}
+		if drops := n.e.Identity().Drops(); len(drops) > 0 {
+			t.Errorf("server %d: %+v", server, drops)
+		}
+	}
+}
+
+// TestErasureDoesNotHoldOthers has a follower with damage, whose log keeps entries of the project,
+// not wait for ever to erase what was purged elsewhere.
+func TestErasureDoesNotHoldOthers(t *testing.T) {
+	g := newDamagedGroup(t, 2)
+	g.damage(1, 0)
+	g.put(0, "kept in the log")
+	if err := g.nodes[0].e.PurgeContent(blobOf("content of "+markOf(1)).Hash, "leaked"); err != nil {
+		t.Fatal(err)
+	}
+	follows := g.nodes[1].e
+	if err := follows.eraseFollowed(); !g.refusesHere(err, 0) {
+		t.Errorf("a follower with damage erases: %v", err)
+	}
+	g.lead(1)
+	if err := follows.RemoveProject(g.projects[1], "malware"); !g.refusesHere(err, 0) {
+		t.Errorf("a removal: %v", err)
 	}
 }

@@ -17,8 +17,13 @@ import (
 // DropProjects removes projects for ever and drops all that is theirs alone from the disk. It
 // returns AFTER that; the package doc has the steps. After an error or a crash the note of identity
 // stays: the next call, for any project, goes on, and so does the next start. Errors:
-// VALIDATION_FAILED, QUOTA_EXCEEDED.
+// VALIDATION_FAILED, QUOTA_EXCEEDED; those of requireSound, BEFORE anything is noted.
 func (e *Engine) DropProjects(notes ...*identity.DropProject) error {
+	for _, note := range notes {
+		if err := e.requireSound(note.Project); err != nil {
+			return err
+		}
+	}
 	for _, note := range notes {
 		if _, err := e.OperatorDo(note); err != nil {
 			return err
@@ -29,7 +34,9 @@ func (e *Engine) DropProjects(notes ...*identity.DropProject) error {
 	return e.drop()
 }
 
-// drop drops the projects that identity has noted. The lock of erasing is held.
+// drop drops the projects that identity has noted. In a group it removes them, and leaves what they
+// had to another leader, while a project is damaged here: what that names must stay. The lock of
+// erasing is held.
 func (e *Engine) drop() error {
 	notes := e.Identity().Drops()
 	if len(notes) == 0 {
@@ -39,15 +46,23 @@ func (e *Engine) drop() error {
 		return err
 	}
 	gone := map[id.ID]bool{}
+	var damaged error
 	for _, note := range notes {
 		gone[note.Project] = true
 		order := api.Order{
 			Project: note.Project, Command: &work.RemoveProject{Reason: note.Reason},
 		}
 		// One that is removed already does not exist for the command.
-		if _, err := e.Do(order); err != nil && fault.CodeOf(err) != fault.ProjectNotFound {
+		switch _, err := e.Do(order); {
+		case err == nil, fault.CodeOf(err) == fault.ProjectNotFound:
+		case e.config.SharedJournal && errors.Is(err, api.ErrDamaged):
+			damaged = errDamagedHere(note.Project)
+		default:
 			return err
 		}
+	}
+	if damaged != nil {
+		return damaged
 	}
 	err := e.erasing.run([]erasureStep{
 		{"removed", e.settleOrders}, {"settled", e.renewLog},
@@ -82,7 +97,8 @@ func (e *Engine) dropContents(gone map[id.ID]bool) error {
 	return e.blobs.Drop(func() (hashes []blobs.Hash, err error) {
 		only := map[work.Hash]bool{}
 		for project := range gone {
-			err := e.named(project, map[work.Hash]bool{}, func(hash work.Hash) { only[hash] = true })
+			err := e.namedByAll(project, map[work.Hash]bool{},
+				func(hash work.Hash) { only[hash] = true })
 			if err != nil {
 				return nil, err
 			}
@@ -112,7 +128,8 @@ func (e *Engine) keepNamed(gone map[id.ID]bool, only map[work.Hash]bool) error {
 		if gone[project] {
 			continue
 		}
-		if err := e.named(project, seen, func(hash work.Hash) { delete(only, hash) }); err != nil {
+		err := e.namedByAll(project, seen, func(hash work.Hash) { delete(only, hash) })
+		if err != nil {
 			return err
 		}
 	}
@@ -129,7 +146,7 @@ func (e *Engine) projects() (all []id.ID) {
 }
 
 // named yields the contents that a project names or has named, but not those of trees that were
-// seen. A damaged one names none: nobody can read them by it any more.
+// seen. Errors: api.ErrDamaged.
 func (e *Engine) named(
 	project id.ID, seen map[work.Hash]bool, yield func(work.Hash),
 ) error {
@@ -137,7 +154,7 @@ func (e *Engine) named(
 	if !ok {
 		return nil
 	}
-	p, err := api.Intact(e.look(h))
+	p, err := e.look(h)
 	if err != nil || p == nil {
 		return err
 	}
@@ -150,6 +167,19 @@ func (e *Engine) named(
 	return nil
 }
 
+// namedByAll is named for the server that decides what nobody names. Of a single server a damaged
+// project names nothing: nobody can read by it any more. In a group it is an error, that of
+// errDamagedHere.
+func (e *Engine) namedByAll(
+	project id.ID, seen map[work.Hash]bool, yield func(work.Hash),
+) error {
+	err := e.named(project, seen, yield)
+	if errors.Is(err, api.ErrDamaged) && !e.config.SharedJournal {
+		return nil
+	}
+	return e.ofLeader(project, err)
+}
+
 // dropManifests drops the manifests of trees that only the given projects began with: first the
 // parts, then the roots, so that what is left of one after a crash is still found.
 func (e *Engine) dropManifests(gone map[id.ID]bool) error {
@@ -158,7 +188,7 @@ func (e *Engine) dropManifests(gone map[id.ID]bool) error {
 		if err := e.settleOrders(); err != nil {
 			return nil, err
 		}
-		only, others, err := e.manifests(gone)
+		only, others, err := e.manifests(gone, e.config.SharedJournal)
 		if err != nil {
 			return nil, err
 		}
@@ -188,7 +218,7 @@ func (e *Engine) dropManifests(gone map[id.ID]bool) error {
 		if err := e.settleOrders(); err != nil {
 			return nil, err
 		}
-		_, others, err := e.manifests(gone)
+		_, others, err := e.manifests(gone, e.config.SharedJournal)
 		return slices.DeleteFunc(roots, func(h blobs.Hash) bool {
 			_, shared := others[work.Hash(h)]
 			return shared
@@ -198,8 +228,9 @@ func (e *Engine) dropManifests(gone map[id.ID]bool) error {
 
 // manifests returns the roots of the trees that projects began with and the hashes of their chunks:
 // those of the given projects, and those of all others. Only the records of the projects are read.
+// Damaged projects are left out, unless all are needed: errDamagedHere.
 func (e *Engine) manifests(
-	gone map[id.ID]bool,
+	gone map[id.ID]bool, needsAll bool,
 ) (only, others map[work.Hash][]work.Hash, err error) {
 	only, others = map[work.Hash][]work.Hash{}, map[work.Hash][]work.Hash{}
 	for _, project := range e.projects() {
@@ -207,9 +238,12 @@ func (e *Engine) manifests(
 		if gone[project] {
 			into = only
 		}
-		p, err := api.Intact(e.summary(project))
+		p, err := e.summary(project)
+		if !needsAll {
+			p, err = api.Intact(p, err)
+		}
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, e.ofLeader(project, err)
 		}
 		if p == nil {
 			continue

@@ -168,11 +168,13 @@ func (e *Engine) dropped(gone map[id.ID]bool) ([]blobs.Hash, error) {
 	// A server whose disk has lost contents must not have them be dropped elsewhere.
 	seen := map[work.Hash]bool{}
 	for _, project := range e.projects() {
-		if err := e.named(project, seen, func(hash work.Hash) { delete(lacks, hash) }); err != nil {
+		// The other server has what a project names that is damaged here.
+		err := e.named(project, seen, func(hash work.Hash) { delete(lacks, hash) })
+		if err != nil && !errors.Is(err, api.ErrDamaged) {
 			return nil, err
 		}
 	}
-	_, others, err := e.manifests(gone)
+	_, others, err := e.manifests(gone, false)
 	if err != nil {
 		return nil, err
 	}

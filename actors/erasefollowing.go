@@ -94,7 +94,7 @@ func (e *Engine) eraseFollowed() error {
 	}
 	// Tasks have lost what they keep of the texts by entries that this server has followed.
 	keeping := map[id.ID]bool{}
-	err := e.naming(texts, func(project id.ID) error {
+	err := e.naming(texts, false, func(project id.ID) error {
 		keeping[project] = true
 		return nil
 	})
@@ -121,8 +121,13 @@ func (e *Engine) eraseFollowed() error {
 
 // renewLogFollowed is renewLog for a server that may not lead. The entry behind those that leave
 // the log is asked for until it is there. Then snapshots are saved until the log was cut. Entries
-// that the group has not agreed on stay until it has, so more are asked for meanwhile.
+// that the group has not agreed on stay until it has, so more are asked for meanwhile. Those of a
+// damaged project stay until the server is made anew, for which nobody waits here. The lock of
+// erasing is held.
 func (e *Engine) renewLogFollowed() error {
+	if err := e.requireApplied(); err != nil {
+		return err
+	}
 	edge := e.journal.Durable()
 	e.journal.Roll()
 	err := e.repeat(func() (bool, error) {
@@ -151,7 +156,7 @@ func (e *Engine) renewLogFollowed() error {
 			return true, nil
 		}
 		e.askMark()
-		return false, nil
+		return false, e.requireApplied()
 	})
 }
 

@@ -49,7 +49,7 @@ func (e *Engine) moderate(
 ) error {
 	view, err := e.Project(project)
 	if err != nil {
-		return err
+		return e.remedied(project, err)
 	}
 	if view == nil {
 		return fault.New(fault.ProjectNotFound, "There is no such project.")

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"errors"
 	"time"
 
 	"pws/api"
@@ -69,6 +70,9 @@ func (e *Engine) ended() (notes []*identity.DropProject) {
 	for _, project := range due {
 		// The answer waits for the orders before.
 		settled, err := e.Do(api.Order{Project: project, Command: new(work.ExpireClaims)})
+		if errors.Is(err, api.ErrDamaged) {
+			continue // It is logged once. In a group another server leads soon.
+		}
 		if err != nil {
 			e.log.Warn("cannot drop deleted project",
 				"project", project.Format(id.Project), "error", err)

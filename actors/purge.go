@@ -16,7 +16,7 @@ import (
 
 // PurgeContent purges a content from all projects: it is neither read nor stored any more. It
 // returns AFTER the content has left packs, log and search index. After a crash the next start goes
-// on. Errors: VALIDATION_FAILED, QUOTA_EXCEEDED.
+// on. Errors: VALIDATION_FAILED, QUOTA_EXCEEDED; those of requireSound: any project may name it.
 func (e *Engine) PurgeContent(hash work.Hash, reason string) error {
 	e.erasing.Lock()
 	defer e.erasing.Unlock()
@@ -33,6 +33,9 @@ func (e *Engine) PurgeContent(hash work.Hash, reason string) error {
 		return fault.Invalid(fault.Field{
 			Field: "hash", Problem: "is that of a list of files, which projects need",
 		})
+	}
+	if err := e.requireSound(e.projects()...); err != nil {
+		return err
 	}
 	command := &identity.PurgeContent{Hash: hash, Reason: reason}
 	if _, err := e.OperatorDo(command); err != nil {
@@ -132,7 +135,7 @@ func (e *Engine) erase() error {
 // have named, one of them: earlier sections may have what they kept.
 func (e *Engine) forgetTexts(hashes []work.Hash) (keeping map[id.ID]bool, err error) {
 	keeping = map[id.ID]bool{}
-	err = e.naming(hashes, func(project id.ID) error {
+	err = e.naming(hashes, e.config.SharedJournal, func(project id.ID) error {
 		keeping[project] = true
 		_, err := e.Do(api.Order{Project: project, Command: &work.ForgetTexts{Hashes: hashes}})
 		return err
@@ -141,8 +144,11 @@ func (e *Engine) forgetTexts(hashes []work.Hash) (keeping map[id.ID]bool, err er
 }
 
 // naming calls each for the projects that name one of some texts, or have named it, until that
-// fails. A damaged project is left out: it can lose nothing before it is removed.
-func (e *Engine) naming(hashes []work.Hash, each func(project id.ID) error) error {
+// fails. A damaged project is left out: it can lose nothing before it is removed. Where all are
+// needed it is an error, that of errDamagedHere.
+func (e *Engine) naming(
+	hashes []work.Hash, needsAll bool, each func(project id.ID) error,
+) error {
 	for _, project := range e.projects() {
 		h, ok := e.handles.Load(project)
 		if !ok {
@@ -150,15 +156,19 @@ func (e *Engine) naming(hashes []work.Hash, each func(project id.ID) error) erro
 		}
 		p, err := e.look(h)
 		switch {
-		case errors.Is(err, api.ErrDamaged):
-			e.log.Warn("a damaged project may still have a part of what is purged; remove it",
-				"project", project.Format(id.Project))
+		case errors.Is(err, api.ErrDamaged) && !needsAll:
+			remedy := "remove it"
+			if e.config.SharedJournal {
+				remedy = "make this member anew"
+			}
+			e.log.Warn("a damaged project may still have a part of what is purged",
+				"project", project.Format(id.Project), "remedy", remedy)
 			err = nil
 		case err == nil && p != nil && p.NamesTexts(hashes):
 			err = each(project)
 		}
 		if err != nil {
-			return err
+			return e.ofLeader(project, err)
 		}
 	}
 	return nil
@@ -168,6 +178,9 @@ func (e *Engine) naming(hashes []work.Hash, each func(project id.ID) error) erro
 // search index was removed to be made again. The log begins a new segment; the search index is
 // renewed; a snapshot is saved, and the log cut in front of that segment.
 func (e *Engine) renewLog() error {
+	if err := e.requireApplied(); err != nil {
+		return err
+	}
 	// The answer says that everything in front of the entry is durable.
 	if _, err := e.OperatorDo(&identity.BeginErasure{}); err != nil {
 		return err
@@ -190,7 +203,8 @@ func (e *Engine) renewLog() error {
 		return fmt.Errorf("snapshot: %w", err)
 	}
 	if first := e.journal.Stats().First; first <= edge {
-		return fmt.Errorf("the log still has entries from %d on: a project cannot be loaded", first)
+		err := fmt.Errorf("the log still has entries from %d on: a project cannot be loaded", first)
+		return errors.Join(e.requireApplied(), err)
 	}
 	return nil
 }
