@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"pws/api"
@@ -207,8 +208,67 @@ func (d *damages) count() int {
 	return len(d.of)
 }
 
-// Damaged counts what was found damaged since the start.
-func (e *Engine) Damaged() int { return e.damages.count() }
+// Damaged counts the projects and the contents that were found damaged since the start.
+func (e *Engine) Damaged() int { return e.damages.count() + e.corrupted.count() }
+
+// corrupted are the contents that did not fit their hashes when they were read since the start.
+type corrupted struct {
+	mu sync.Mutex
+	of map[work.Hash]struct{}
+	// some is whether there are any, for those who read one that fits.
+	some atomic.Bool
+}
+
+// corruptedMax bounds the contents that are counted.
+const corruptedMax = 1 << 16
+
+// content reads a stored content, and notes whether it fits its hash. Errors: those of blobs.
+func (e *Engine) content(hash work.Hash) ([]byte, error) {
+	content, err := e.blobs.Get(blobs.Hash(hash))
+	switch {
+	case errors.Is(err, blobs.ErrCorrupt):
+		e.corrupted.note(hash)
+	case err == nil && e.corrupted.some.Load():
+		e.corrupted.clear(hash)
+	}
+	return content, err
+}
+
+func (c *corrupted) note(hash work.Hash) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of == nil {
+		c.of = map[work.Hash]struct{}{}
+	}
+	if len(c.of) < corruptedMax {
+		c.of[hash] = struct{}{}
+	}
+	c.some.Store(true)
+}
+
+// clear forgets contents that fit again, or were purged.
+func (c *corrupted) clear(hashes ...work.Hash) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, hash := range hashes {
+		delete(c.of, hash)
+	}
+	c.some.Store(len(c.of) > 0)
+}
+
+func (c *corrupted) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.of)
+}
+
+// fault is what health says of them, nil where there are none.
+func (c *corrupted) fault() error {
+	if count := c.count(); count > 0 {
+		return fmt.Errorf("damaged contents: %d", count)
+	}
+	return nil
+}
 
 // fault is that of the first of the damaged projects, with their number; nil where there is none.
 func (d *damages) fault() error {

@@ -12,6 +12,7 @@ import (
 	"pws/api"
 	"pws/index"
 	"pws/internal/disk/disktest"
+	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -206,4 +207,47 @@ func TestDamagedProjectIsRemoved(t *testing.T) {
 	if p := viewOf(t, w.Engine, w.damaged); !p.Erased() {
 		t.Errorf("%+v", p.Record)
 	}
+}
+
+// TestDamagedContentFailsHealth reads a content whose pack is damaged: the check of contents fails
+// from then on, until the content is purged.
+func TestDamagedContentFailsHealth(t *testing.T) {
+	w := newDamagedWorld(t)
+	content := "the xyloother"
+	stop(t, w.Engine)
+	name, err := disktest.Holding(filepath.Join(w.config.Dir, "blobs"), content)
+	if err != nil || name == "" {
+		t.Fatal(name, err)
+	}
+	packed, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flip(t, name, func(int) int { return bytes.Index(packed, []byte(content)) })
+	w.Engine = start(t, w.config)
+	check := func(problem string, count float64) {
+		t.Helper()
+		for _, one := range w.Health() {
+			if one.Name == "blobs" && one.Fault != problem {
+				t.Errorf("the check of contents says %q, want %q", one.Fault, problem)
+			}
+		}
+		for _, one := range w.Metrics() {
+			if one.Name == "pws_damaged_contents" && one.Value() != count {
+				t.Errorf("%v contents are counted, want %v", one.Value(), count)
+			}
+		}
+	}
+	check("", 0)
+	hash := blobOf(content).Hash
+	for range 2 {
+		if _, err := w.Blob(hash); fault.CodeOf(err) != fault.BlobCorrupt {
+			t.Error(err)
+		}
+		check("damaged contents: 1", 1)
+	}
+	if err := w.PurgeContent(hash, "damaged"); err != nil {
+		t.Fatal(err)
+	}
+	check("", 0)
 }

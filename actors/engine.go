@@ -172,6 +172,7 @@ type Engine struct {
 	}
 	snapshotFault atomic.Pointer[error]
 	damages       damages
+	corrupted     corrupted
 	summaries     summaries
 	failure       atomic.Pointer[error]
 	saver         saver
@@ -209,9 +210,7 @@ func Open(config Config) (*Engine, *Recovery, error) {
 	e.saver.wake = make(chan struct{}, 1)
 	e.saver.pacer = pacer{now: time.Now, pause: e.pauseSave}
 	e.projections.of = index.NewProjections()
-	e.trees = newTrees(func(hash work.Hash) ([]byte, error) {
-		return e.blobs.Get(blobs.Hash(hash))
-	})
+	e.trees = newTrees(e.content)
 	e.feed = newFollower(e)
 	e.search = newSearching(e)
 	e.identity.seeing = xsync.NewMapOf[id.ID, struct{}]()
@@ -429,7 +428,7 @@ func (e *Engine) Blob(hash work.Hash) ([]byte, error) {
 	if e.Identity().Purged(hash) {
 		return nil, errContentRemoved(hash)
 	}
-	content, err := e.blobs.Get(blobs.Hash(hash))
+	content, err := e.content(hash)
 	if errors.Is(err, blobs.ErrCorrupt) {
 		e.log.Error("stored content is damaged", "blob", fmt.Sprintf("%x", hash), "error", err)
 		return nil, fault.New(fault.BlobCorrupt, "Stored content does not fit its hash.").
@@ -463,7 +462,7 @@ func (e *Engine) Health() []api.Check {
 	return []api.Check{
 		{Name: "wal", Fault: state(e.journal.Healthy())},
 		{Name: "snapshot", Fault: saved, Paused: e.space.paused.Load()},
-		{Name: "blobs"},
+		{Name: "blobs", Fault: state(e.corrupted.fault())},
 		{Name: "search", Fault: problem, Waiting: waiting, Paused: e.search.paused.Load()},
 	}
 }

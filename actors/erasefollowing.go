@@ -110,7 +110,7 @@ func (e *Engine) eraseFollowed() error {
 			// The files of a generation stay until the second one after it is there.
 			return errors.Join(e.save(keeping, atOnce), e.Save())
 		}},
-		{"sections", func() error { return e.blobs.Purge(gone) }},
+		{"sections", func() error { return e.purgePacks(gone, texts) }},
 	})
 	if err != nil {
 		return err

@@ -116,7 +116,7 @@ func (e *Engine) erase() error {
 		{"marked", e.settleOrders},
 		{"settled", func() (err error) { keeping, err = e.forgetTexts(texts); return err }},
 		{"texts", func() error { e.blobs.Forget(gone); return e.renewLog() }},
-		{"log", func() error { return e.blobs.Purge(gone) }},
+		{"log", func() error { return e.purgePacks(gone, texts) }},
 		{"contents", func() error {
 			if len(keeping) == 0 {
 				return nil
@@ -129,6 +129,15 @@ func (e *Engine) erase() error {
 			return err
 		}},
 	})
+}
+
+// purgePacks removes contents from the packs, those that are damaged, too.
+func (e *Engine) purgePacks(gone []blobs.Hash, hashes []work.Hash) error {
+	err := e.blobs.Purge(gone)
+	if err == nil {
+		e.corrupted.clear(hashes...)
+	}
+	return err
 }
 
 // forgetTexts has tasks lose what they keep of purged texts. It returns the projects that name, or
