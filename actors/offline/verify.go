@@ -55,13 +55,17 @@ func (r *Report) Print(out io.Writer) error {
 	}
 	line("log", "%d entries (%d to %d, %d behind the snapshot) in %d segments, %d bytes",
 		r.Log.Entries, r.Log.First, r.Log.Last, r.Tail, r.Log.Segments, r.Log.Bytes)
-	if r.Log.TornBytes > 0 {
-		line("", "torn tail: %d bytes of %s at offset %d; the next start cuts them off",
-			r.Log.TornBytes, r.Log.TornFile, r.Log.TornOffset)
+	torn := func(log *journal.Report) {
+		if log.TornBytes > 0 {
+			line("", "torn tail: %d bytes of %s at offset %d; the next start cuts them off",
+				log.TornBytes, log.TornFile, log.TornOffset)
+		}
 	}
+	torn(&r.Log)
 	if r.Raft != nil {
 		line("raft", "%d records (%d to %d) in %d segments, %d bytes", r.Raft.Entries, r.Raft.First,
 			r.Raft.Last, r.Raft.Segments, r.Raft.Bytes)
+		torn(r.Raft)
 		r.printAccepted(line)
 	}
 	line("snapshot", "generation %d of position %d: %d sections in %d files, %d bytes",

@@ -237,6 +237,9 @@ func (j *Journal) openRaft(o journal.Options) error {
 	listen := j.options.ElectionTicks
 	if found.TornBytes > 0 {
 		listen *= 4
+		j.options.Log.Warn("removed a torn tail from the log of raft: after a crash this is a write "+
+			"that was not acknowledged, on a damaged disk it may be one that was",
+			"file", found.TornFile, "offset", found.TornOffset, "bytes", found.TornBytes)
 	}
 	j.node, err = NewNode(Config{
 		Member: j.options.Member, Log: l, Machine: replicated{j}, Position: j.agreed.Load(),
