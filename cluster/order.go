@@ -108,6 +108,9 @@ func (m *Membership) carryOut(ctx context.Context, o Order) error {
 		if o.Number == 0 {
 			return errors.New("cluster: no other member could lead")
 		}
+		if o.Number == m.settings.Number {
+			return fmt.Errorf("cluster: member %d leads already", o.Number)
+		}
 		return m.journal.Transfer(ctx, o.Number)
 	}
 	return fmt.Errorf("%w: an order %q", errProtocol, o.Kind)
