@@ -7,7 +7,6 @@ import (
 	"io"
 	"time"
 
-	"pws/actors"
 	"pws/cluster"
 	"pws/internal/datadir"
 	"pws/internal/fault"
@@ -112,7 +111,7 @@ func (c *ClusterJoinCommand) Run(ctx context.Context, out io.Writer) error {
 	}, cluster.Source{
 		Address: members[0].Address, Number: members[0].Number,
 		Receive: func(from io.Reader, dir string) error {
-			report, err := actors.ReceiveCopy(from, dir)
+			report, err := receiveFrom(members[0].Number, from, dir)
 			if err != nil {
 				return err
 			}

@@ -65,6 +65,30 @@ func TestDamagedMemberDoesNotLead(t *testing.T) {
 	n.finish()
 }
 
+// TestRenewedFromASoundMember has a member lack entries that others have cut while the data of the
+// leader is damaged. It says so, and copies that of another member.
+func TestRenewedFromASoundMember(t *testing.T) {
+	n := underLoad(t, awayOptions...)
+	mark := rand.Text()
+	n.load.must(n.load.owner, nemesisCall{
+		method: "POST", path: "projects", body: map[string]any{
+			"name": mark, "visibility": "PRIVATE", "reuse_policy": "REFERENCE_ONLY",
+		},
+	}, nil)
+	away := n.anyFollower()
+	n.kill(away)
+	n.cutLogs(n.members...)
+	damaged := n.leader()
+	n.damage(damaged, mark)
+	n.leads(damaged)
+	n.startAgain(away)
+	n.logs(away, fmt.Sprintf("the data of member %d is damaged there", damaged.number))
+	n.logs(away, "the data of this member was replaced")
+	n.waitAgreed(false)
+	n.replaceMember(damaged)
+	n.finish()
+}
+
 // damage stops a member and damages the saved record of a project that has a mark.
 func (n *disturbed) damage(m *nemesisMember, mark string) {
 	n.t.Helper()

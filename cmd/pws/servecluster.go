@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pws/actors"
+	"pws/actors/offline"
 	"pws/cluster"
 	"pws/http"
 	"pws/identity"
@@ -108,30 +109,41 @@ const (
 	renewAgainMax = 5 * time.Minute
 )
 
-// renew replaces the data of this member by a copy of that of the leader, or waits. It reports
-// whether a signal says to stop. Where it fails the member goes on with what it has, and will be
-// here again.
+// errUnsound reports that the data of the member that was copied from is damaged there.
+var errUnsound = errors.New("the copy is not sound")
+
+// receiveFrom makes a data directory of the copy of a member's data. Errors: errUnsound.
+func receiveFrom(number uint64, from io.Reader, dir string) (*offline.Report, error) {
+	report, err := actors.ReceiveCopy(from, dir)
+	if damage := new(offline.Damage); errors.As(err, &damage) {
+		err = fmt.Errorf("%w, because the data of member %d is damaged there; the files that are "+
+			"named are those of the copy: %w", errUnsound, number, err)
+	}
+	return report, err
+}
+
+// renew replaces the data of this member by a copy of that of the leader, or of another member
+// where that of the leader is damaged, or waits. It reports whether a signal says to stop. Where it
+// fails the member goes on with what it has, and will be here again.
 func (c *ServeCommand) renew(
 	members []replica.Member, cut *cutError, again time.Duration, log *slog.Logger,
 ) (stopped bool) {
 	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
 	defer stop()
-	log.Warn("the data of this member is being replaced by a copy", "leader", cut.leader.Number)
-	err := cluster.Renew(ctx, cluster.Settings{
-		Data: c.Data, Number: c.ClusterID, Members: members, Keys: c.ClusterKeys,
-		Plain: c.ClusterPlain,
-	}, cluster.Source{
-		Address: cut.leader.Address, Number: cut.leader.Number,
-		Receive: func(from io.Reader, dir string) error {
-			_, err := actors.ReceiveCopy(from, dir)
-			return err
-		},
-	})
-	if err == nil {
-		log.Info("the data of this member was replaced")
-		return ctx.Err() != nil
+	for _, source := range c.sources(members, cut.leader) {
+		log.Warn("the data of this member is being replaced by a copy", "from", source.Number,
+			"leader", cut.leader.Number)
+		err := c.renewFrom(ctx, members, source)
+		if err == nil {
+			log.Info("the data of this member was replaced", "from", source.Number)
+			return ctx.Err() != nil
+		}
+		log.Error("the data of this member could not be replaced", "from", source.Number,
+			"error", err, "again", again)
+		if !errors.Is(err, errUnsound) {
+			break
+		}
 	}
-	log.Error("the data of this member could not be replaced", "error", err, "again", again)
 	timer := time.NewTimer(again)
 	defer timer.Stop()
 	select {
@@ -139,6 +151,33 @@ func (c *ServeCommand) renew(
 	case <-ctx.Done():
 	}
 	return ctx.Err() != nil
+}
+
+// sources are the members to copy from, the leader first. The others are those of the settings. One
+// of them may lack what the leader has cut: then this member lacks it again.
+func (c *ServeCommand) sources(members []replica.Member, leader replica.Member) []replica.Member {
+	all := []replica.Member{leader}
+	for _, one := range members {
+		if one.Number != leader.Number && one.Number != c.ClusterID {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+func (c *ServeCommand) renewFrom(
+	ctx context.Context, members []replica.Member, source replica.Member,
+) error {
+	return cluster.Renew(ctx, cluster.Settings{
+		Data: c.Data, Number: c.ClusterID, Members: members, Keys: c.ClusterKeys,
+		Plain: c.ClusterPlain,
+	}, cluster.Source{
+		Address: source.Address, Number: source.Number,
+		Receive: func(from io.Reader, dir string) error {
+			_, err := receiveFrom(source.Number, from, dir)
+			return err
+		},
+	})
 }
 
 // errRemoved ends a server that was removed from its group. That is no failure, AFTER which a
