@@ -251,3 +251,64 @@ func TestDamagedContentFailsHealth(t *testing.T) {
 	}
 	check("", 0)
 }
+
+// TestDamagedCardIsMadeAnew starts with a damaged card: lists and names are those of the project,
+// and the next snapshot has the card again. Of a project that is damaged, too, nothing is listed.
+func TestDamagedCardIsMadeAnew(t *testing.T) {
+	config := quiet(filepath.Join(t.TempDir(), "data"))
+	log := new(bytes.Buffer)
+	config.Log = slog.New(slog.NewTextHandler(log, nil))
+	e := start(t, config)
+	owner := register(t, e, "owner")
+	var projects []id.ID
+	for range 3 {
+		projects = append(projects, createProject(t, e, owner, work.Public))
+	}
+	name := damagedMark
+	mustDo(t, e, projects[2], owner, &work.UpdateProject{Name: &name})
+	saveAll(t, e)
+	flipCard := func(project id.ID) {
+		t.Helper()
+		card := e.projections.of.EncodeCard(viewOf(t, e, project))
+		name := newest(t, config.Dir, "snapshot/sections-*")
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := bytes.Index(content, card)
+		if at < 0 {
+			t.Fatal("there is no such card")
+		}
+		flip(t, name, func(int) int { return at })
+	}
+	flipCard(projects[0])
+	flipCard(projects[2])
+	stop(t, e)
+	flipMark(t, config.Dir, damagedMark)
+	e = start(t, config)
+	check := func() {
+		t.Helper()
+		listed, err := e.PublicProjects(index.Position{}, 10)
+		if err != nil || len(listed) != 2 {
+			t.Errorf("%d are listed, %v", len(listed), err)
+		}
+		if count := e.Indexes(index.All).Listing.Len(); count != 2 {
+			t.Errorf("%d are in the index", count)
+		}
+	}
+	check()
+	for _, project := range []id.ID{projects[0], projects[2]} {
+		if !strings.Contains(log.String(), project.Format(id.Project)) {
+			t.Errorf("the log does not name the project:\n%s", log)
+		}
+	}
+	saveAll(t, e)
+	check()
+	stop(t, e)
+	log.Reset()
+	e = start(t, config)
+	check()
+	if strings.Contains(log.String(), projects[0].Format(id.Project)) {
+		t.Errorf("the card is not saved again:\n%s", log)
+	}
+}

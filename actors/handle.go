@@ -66,12 +66,14 @@ type handle struct {
 }
 
 // logTail holds the entries behind the saved sections of a project, from a start to the first load,
-// or of a damaged project.
+// or of a damaged project. There may be none.
 type logTail struct {
 	entries []waitingEntry
 	// fault is why entries could not be applied that this server has followed. The project is damaged
 	// until the next start: the indexes know it as it was BEFORE these entries.
 	fault error
+	// cardLost says that the saved card of the project was damaged at the start.
+	cardLost bool
 }
 
 // waiting returns the entries that wait to be applied. The handle's lock is held.

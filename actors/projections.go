@@ -157,7 +157,8 @@ func (c *cardsWriter) flush(writer *snapshot.Writer) error {
 }
 
 // restoreCards reads the saved cards of projects, sorted by ID, into the indexes in which they are
-// not stale. Projects whose cards lack parts become stale in these.
+// not stale. Projects whose cards lack parts become stale in these, and those whose cards are
+// damaged in all: what a card has is in the project, too.
 func (e *Engine) restoreCards(stored []*handle) error {
 	if lacking := index.All &^ index.Set(e.projections.saved.Load()); lacking != 0 {
 		for _, h := range stored {
@@ -168,7 +169,9 @@ func (e *Engine) restoreCards(stored []*handle) error {
 	if err != nil {
 		return err
 	}
-	return e.snapshot.Scan(datadir.CardPrefix, datadir.KeyBytes, func(card snapshot.Section) error {
+	var spoiling sync.Mutex
+	spoiled := map[id.ID]error{}
+	restore := func(card snapshot.Section) error {
 		project, known := datadir.IDOf(string(card.Key)), index.All
 		if !allWanted {
 			// Not looked up where it changes nothing: handles are all over the memory.
@@ -185,7 +188,35 @@ func (e *Engine) restoreCards(stored []*handle) error {
 			return cardFault(project, err)
 		}
 		return nil
-	})
+	}
+	err = e.snapshot.ScanAround(datadir.CardPrefix, datadir.KeyBytes, restore,
+		func(key []byte, err error) error {
+			spoiling.Lock()
+			defer spoiling.Unlock()
+			spoiled[datadir.IDOf(string(key))] = err
+			return nil
+		})
+	for project, fault := range spoiled {
+		e.replaceCard(project, fault)
+	}
+	return err
+}
+
+// replaceCard has the next snapshot make a card anew that is damaged. The indexes load the project
+// where they need it. It is called at a start.
+func (e *Engine) replaceCard(project id.ID, fault error) {
+	h, there := e.handles.Load(project)
+	if !there || !h.stored.Load() {
+		return
+	}
+	e.log.Warn("what the indexes have saved of a project is damaged; it is made anew from the project",
+		"project", project.Format(id.Project), "error", fault)
+	if h.mu.tail == nil {
+		h.mu.tail = new(logTail)
+	}
+	h.mu.tail.cardLost = true
+	e.markStale(h, index.All)
+	e.markDirty(h)
 }
 
 // matchCards compares the keys of cards with the projects. All are wanted if no project is stale

@@ -141,6 +141,11 @@ func (e *Engine) readBehind(h *handle) (view *published, err error) {
 
 // takeLoaded publishes the state of a project that was loaded. The handle's lock is held.
 func (e *Engine) takeLoaded(h *handle, view *published) {
+	if h.mu.tail != nil && h.mu.tail.cardLost {
+		// It is saved again.
+		saved, _ := e.snapshot.SectionPosition(datadir.CardKey(h.id))
+		view.cardAt = max(view.cardAt, saved+1)
+	}
 	h.mu.tail = nil
 	e.damages.clear(h.id)
 	e.spillHistory(view.project)

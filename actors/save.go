@@ -411,7 +411,8 @@ func (e *Engine) saveProject(
 	h.mu.Lock()
 	view := h.view.Load()
 	// One that has become passive since it was drained is saved, but perhaps without a complete card.
-	if len(h.waiting()) > 0 || view == nil && !e.cardsSaved() {
+	cardLost := h.mu.tail != nil && h.mu.tail.cardLost
+	if len(h.waiting()) > 0 || view == nil && (cardLost || !e.cardsSaved()) {
 		if view, err = e.load(h); err != nil {
 			err = errLeftOut
 		}

@@ -38,6 +38,14 @@ type place struct {
 // pieces, so that a section costs a fraction of a Read. The first error ends the scan; damage is a
 // *CorruptError as of Read.
 func (s *Store) Scan(prefix string, keyLen int, do func(Section) error) error {
+	return s.ScanAround(prefix, keyLen, do, func(_ []byte, err error) error { return err })
+}
+
+// ScanAround is Scan. Sections that are damaged go to spoiled, with their keys and a *CorruptError.
+// An error that it returns ends the scan.
+func (s *Store) ScanAround(
+	prefix string, keyLen int, do func(Section) error, spoiled func(key []byte, err error) error,
+) error {
 	st := s.state.Load()
 	places := st.places(prefix, keyLen)
 	var mu sync.Mutex
@@ -59,7 +67,7 @@ func (s *Store) Scan(prefix string, keyLen int, do func(Section) error) error {
 					return
 				}
 				var err error
-				if buffer, err = s.scanPiece(st, piece, buffer, do); err != nil {
+				if buffer, err = s.scanPiece(st, piece, buffer, do, spoiled); err != nil {
 					failed.CompareAndSwap(nil, &err)
 				}
 			}
@@ -116,6 +124,7 @@ func pieceLength(places []place) int {
 // scanPiece reads the sections of one piece into the buffer, which it returns to be used again.
 func (s *Store) scanPiece(
 	st *state, piece []place, buffer []byte, do func(Section) error,
+	spoiled func(key []byte, err error) error,
 ) ([]byte, error) {
 	first, last := &piece[0], &piece[len(piece)-1]
 	n := int(last.offset + uint64(last.size) - first.offset)
@@ -136,6 +145,8 @@ func (s *Store) scanPiece(
 		data, err = file.decode(one.name, one.entry, buffer[from:from+uint64(one.size)])
 		if err == nil {
 			err = do(Section{one.name, one.position, data})
+		} else if errors.Is(err, ErrCorrupt) {
+			err = spoiled(one.name, err)
 		}
 	}
 	return buffer, err
