@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -19,10 +20,47 @@ import (
 	"pws/work"
 )
 
-// damages are the projects that were found damaged since the start, each with the first fault.
-type damages struct {
+// damages are the projects or the contents that were found damaged since the start, each with the
+// first fault.
+type damages[K comparable] struct {
 	mu sync.Mutex
-	of map[id.ID]error
+	of map[K]error
+	// some is whether there are any, for those who read what is not damaged.
+	some atomic.Bool
+}
+
+// note keeps the first fault of one, and reports whether it is the first.
+func (d *damages[K]) note(one K, fault error) (first bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, known := d.of[one]; known {
+		return false
+	}
+	if d.of == nil {
+		d.of = map[K]error{}
+	}
+	d.of[one] = fault
+	d.some.Store(true)
+	return true
+}
+
+// clear forgets those that were read, or were purged.
+func (d *damages[K]) clear(all ...K) {
+	if !d.some.Load() {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, one := range all {
+		delete(d.of, one)
+	}
+	d.some.Store(len(d.of) > 0)
+}
+
+func (d *damages[K]) count() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.of)
 }
 
 // isDamage reports whether an error of reading a project is about its data. All others may go away
@@ -181,43 +219,8 @@ func (e *Engine) standIn(h *handle) *published {
 	return &published{project: work.StandIn(h.id, createdAt), position: position, cardAt: position}
 }
 
-// note keeps the first fault of a project, and reports whether it is the first.
-func (d *damages) note(project id.ID, err error) (first bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if _, known := d.of[project]; known {
-		return false
-	}
-	if d.of == nil {
-		d.of = map[id.ID]error{}
-	}
-	d.of[project] = err
-	return true
-}
-
-// clear forgets a project that was read.
-func (d *damages) clear(project id.ID) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.of, project)
-}
-
-func (d *damages) count() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.of)
-}
-
 // Damaged counts the projects and the contents that were found damaged since the start.
 func (e *Engine) Damaged() int { return e.damages.count() + e.corrupted.count() }
-
-// corrupted are the contents that did not fit their hashes when they were read since the start.
-type corrupted struct {
-	mu sync.Mutex
-	of map[work.Hash]struct{}
-	// some is whether there are any, for those who read one that fits.
-	some atomic.Bool
-}
 
 // corruptedMax bounds the contents that are counted.
 const corruptedMax = 1 << 16
@@ -227,60 +230,32 @@ func (e *Engine) content(hash work.Hash) ([]byte, error) {
 	content, err := e.blobs.Get(blobs.Hash(hash))
 	switch {
 	case errors.Is(err, blobs.ErrCorrupt):
-		e.corrupted.note(hash)
-	case err == nil && e.corrupted.some.Load():
+		if e.corrupted.count() < corruptedMax {
+			e.corrupted.note(hash, err)
+		}
+	case err == nil:
 		e.corrupted.clear(hash)
 	}
 	return content, err
 }
 
-func (c *corrupted) note(hash work.Hash) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.of == nil {
-		c.of = map[work.Hash]struct{}{}
-	}
-	if len(c.of) < corruptedMax {
-		c.of[hash] = struct{}{}
-	}
-	c.some.Store(true)
-}
-
-// clear forgets contents that fit again, or were purged.
-func (c *corrupted) clear(hashes ...work.Hash) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, hash := range hashes {
-		delete(c.of, hash)
-	}
-	c.some.Store(len(c.of) > 0)
-}
-
-func (c *corrupted) count() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.of)
-}
-
-// fault is what health says of them, nil where there are none.
-func (c *corrupted) fault() error {
-	if count := c.count(); count > 0 {
+// contentFault is what health says of damaged contents, nil where there are none.
+func (e *Engine) contentFault() error {
+	if count := e.corrupted.count(); count > 0 {
 		return fmt.Errorf("damaged contents: %d", count)
 	}
 	return nil
 }
 
-// fault is that of the first of the damaged projects, with their number; nil where there is none.
-func (d *damages) fault() error {
+// projectFault is the fault of the first of the damaged projects, with their number; nil where
+// there is none.
+func (e *Engine) projectFault() error {
+	d := &e.damages
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.of) == 0 {
 		return nil
 	}
-	var all []id.ID
-	for project := range d.of {
-		all = append(all, project)
-	}
-	first := slices.MinFunc(all, id.ID.Compare)
-	return fmt.Errorf("%d damaged: %w", len(all), d.of[first])
+	first := slices.MinFunc(slices.Collect(maps.Keys(d.of)), id.ID.Compare)
+	return fmt.Errorf("%d damaged: %w", len(d.of), d.of[first])
 }

@@ -171,8 +171,8 @@ type Engine struct {
 		handles []*handle
 	}
 	snapshotFault atomic.Pointer[error]
-	damages       damages
-	corrupted     corrupted
+	damages       damages[id.ID]
+	corrupted     damages[work.Hash]
 	summaries     summaries
 	failure       atomic.Pointer[error]
 	saver         saver
@@ -456,13 +456,13 @@ func (e *Engine) Health() []api.Check {
 	}
 	saved := check(&e.snapshotFault)
 	if saved == "" {
-		saved = state(e.damages.fault())
+		saved = state(e.projectFault())
 	}
 	problem, waiting := e.search.health()
 	return []api.Check{
 		{Name: "wal", Fault: state(e.journal.Healthy())},
 		{Name: "snapshot", Fault: saved, Paused: e.space.paused.Load()},
-		{Name: "blobs", Fault: state(e.corrupted.fault())},
+		{Name: "blobs", Fault: state(e.contentFault())},
 		{Name: "search", Fault: problem, Waiting: waiting, Paused: e.search.paused.Load()},
 	}
 }

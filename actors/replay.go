@@ -276,13 +276,13 @@ func (v *published) apply(in *replayed, from *trees, changes *index.Projections)
 // events are those of an entry of a project, with the trees that they name.
 func (in *replayed) events(from *trees) ([]work.Event, error) {
 	events, err := in.decodeEvents()
-	for _, event := range events {
-		if err == nil {
-			err = from.give(event)
-		}
-	}
 	if err != nil {
 		return nil, err
+	}
+	for _, event := range events {
+		if err := from.give(event); err != nil {
+			return nil, err
+		}
 	}
 	return events, nil
 }

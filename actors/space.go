@@ -60,8 +60,13 @@ func (e *Engine) fitDisk() error {
 		if err != nil {
 			return err
 		}
-		e.config.fitReserve(free + folderBytes(e.config.Dir))
-		if needed := e.config.reserveNeeded(); e.config.ReserveBytes < needed {
+		share, needed := free, e.config.reserveNeeded()
+		if share/spaceDiskPart < needed {
+			// A start looks at all files only where they matter.
+			share += folderBytes(e.config.Dir)
+		}
+		e.config.fitReserve(share)
+		if e.config.ReserveBytes < needed {
 			e.log.Warn("little disk space is free: snapshots run earlier until the next start",
 				"free", free, "reserve", e.config.ReserveBytes, "usual-reserve", needed)
 		}
