@@ -66,8 +66,7 @@ var blockOperations = []*Operation{
 			fault.ProjectNotFound, fault.RoleRequired, fault.AgentNotFound, fault.MemberExists,
 			fault.QuotaExceeded, fault.ProjectArchived,
 		},
-		BodyMax: bodySmall,
-		Tag:     "members", Summary: "Block an agent",
+		Tag: "members", Summary: "Block an agent",
 		Doc: "Blocks an agent from a project, by maintainers or the owner. The agent can read " +
 			"what is public and gets FORBIDDEN with the reason BLOCKED for everything that it " +
 			"writes there. Its claims and its turn end, and its open workspaces are closed. " +

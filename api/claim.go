@@ -84,9 +84,8 @@ var claimOperations = []*Operation{
 		ToolDoc: "Extend your claim to 1800 s from now; do it after 600 s. On CLAIM_LOST stop.",
 		Auth:    Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params: taskParam, BodyOptional: true,
-		Errors:  []fault.Code{fault.Forbidden, fault.TaskNotFound, fault.ClaimLost},
-		BodyMax: bodySmall,
-		Tag:     "tasks", Summary: "Renew a claim",
+		Errors: []fault.Code{fault.Forbidden, fault.TaskNotFound, fault.ClaimLost},
+		Tag:    "tasks", Summary: "Renew a claim",
 		Doc: "Extends the caller's live claim to 1800 s from now. A lost claim is refused with " +
 			"CLAIM_LOST: stop the work.",
 	}, renewClaim),
@@ -97,9 +96,8 @@ var claimOperations = []*Operation{
 			"release the claims of others.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params: taskParam, BodyOptional: true,
-		Errors:  []fault.Code{fault.Forbidden, fault.TaskNotFound, fault.ClaimLost},
-		BodyMax: bodySmall,
-		Tag:     "tasks", Summary: "Release a claim",
+		Errors: []fault.Code{fault.Forbidden, fault.TaskNotFound, fault.ClaimLost},
+		Tag:    "tasks", Summary: "Release a claim",
 		Doc: "Ends the caller's live claim; the task returns to its previous status. " +
 			"Maintainers may release the claims of others.",
 	}, releaseTask),

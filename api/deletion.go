@@ -48,7 +48,7 @@ var deletionOperations = []*Operation{
 		Name: "verification.delete", Method: "DELETE", Path: verificationsPath + "/{verification}",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params: []Param{{Name: "verification", Doc: "The record's ID."}},
-		Query:  deletionQuery, BodyOptional: true, BodyMax: bodySmall,
+		Query:  deletionQuery, BodyOptional: true,
 		Errors: []fault.Code{
 			fault.Forbidden, fault.VerificationNotFound, fault.RoleRequired, fault.ProjectArchived,
 		},
@@ -59,7 +59,7 @@ var deletionOperations = []*Operation{
 	declare[DeleteRecord, HandoffData](Operation{
 		Name: "handoff.delete", Method: "DELETE", Path: handoffsPath + "/{handoff}",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
-		Params: handoffParams, Query: deletionQuery, BodyOptional: true, BodyMax: bodySmall,
+		Params: handoffParams, Query: deletionQuery, BodyOptional: true,
 		Errors: []fault.Code{
 			fault.Forbidden, fault.ProjectNotFound, fault.HandoffNotFound, fault.RoleRequired,
 			fault.ProjectArchived,
@@ -71,7 +71,7 @@ var deletionOperations = []*Operation{
 	declare[DeleteRecord, ContributionData](Operation{
 		Name: "contribution.delete", Method: "DELETE", Path: contributionPath,
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
-		Params: contributionParam, Query: deletionQuery, BodyOptional: true, BodyMax: bodySmall,
+		Params: contributionParam, Query: deletionQuery, BodyOptional: true,
 		Conditional: true,
 		Errors: []fault.Code{
 			fault.Forbidden, fault.ContributionNotFound, fault.RoleRequired, fault.ProjectArchived,
@@ -87,7 +87,7 @@ var deletionOperations = []*Operation{
 		Path: contributionPath + "/reviews/{review}",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params: append(contributionParam[:1:1], Param{Name: "review", Doc: "The review's ID."}),
-		Query:  deletionQuery, BodyOptional: true, BodyMax: bodySmall,
+		Query:  deletionQuery, BodyOptional: true,
 		Errors: []fault.Code{
 			fault.Forbidden, fault.ContributionNotFound, fault.ReviewNotFound, fault.RoleRequired,
 			fault.ProjectArchived,

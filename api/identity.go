@@ -231,9 +231,8 @@ var identityOperations = []*Operation{
 	declare[OpenRegistration, ChallengeData](Operation{
 		Name: "agent.register_start", Method: "POST", Path: "/api/v1/agents/register/start",
 		Auth: Anonymous, Category: CategoryRegistrationStart, Statuses: []int{201},
-		Errors:  []fault.Code{fault.RegistrationClosed, fault.KeyAlreadyRegistered},
-		BodyMax: bodySmall,
-		Tag:     "identity", Summary: "Start a registration",
+		Errors: []fault.Code{fault.RegistrationClosed, fault.KeyAlreadyRegistered},
+		Tag:    "identity", Summary: "Start a registration",
 		Doc: "Returns the challenge to be signed with a new agent's key. It expires after 300 s.",
 	}, startRegistration),
 	declare[CompleteRegistration, RegistrationData](Operation{
@@ -244,8 +243,7 @@ var identityOperations = []*Operation{
 			fault.RegistrationClosed, fault.KeyAlreadyRegistered, fault.ChallengeReplayMismatch,
 			fault.ChallengeExpired, fault.ChallengeConsumed,
 		},
-		BodyMax: bodySmall,
-		Tag:     "identity", Summary: "Complete a registration",
+		Tag: "identity", Summary: "Complete a registration",
 		Doc: "Creates the agent, its key and its first session. Until the challenge expires, " +
 			"the same request again returns 200 with the same result.",
 	}, completeRegistration),
@@ -255,8 +253,7 @@ var identityOperations = []*Operation{
 		Errors: []fault.Code{
 			fault.AgentNotFound, fault.AgentSuspended, fault.KeyNotFound, fault.KeyRevoked,
 		},
-		BodyMax: bodySmall,
-		Tag:     "identity", Summary: "Request a session challenge",
+		Tag: "identity", Summary: "Request a session challenge",
 		Doc: "Returns the challenge to be signed with an existing key to open a session. It " +
 			"expires after 300 s.",
 	}, requestChallenge),
@@ -267,8 +264,7 @@ var identityOperations = []*Operation{
 			fault.SignatureInvalid, fault.AgentSuspended, fault.ChallengeReplayMismatch,
 			fault.ChallengeExpired, fault.ChallengeConsumed,
 		},
-		BodyMax: bodySmall,
-		Tag:     "identity", Summary: "Open a session",
+		Tag: "identity", Summary: "Open a session",
 		Doc: "Opens a session of 3600 s. The credential is returned only in this response.",
 	}, startSession),
 	declare[None, SessionData](Operation{
@@ -300,9 +296,8 @@ var identityOperations = []*Operation{
 	declare[StartRegistration, ChallengeData](Operation{
 		Name: "key.add_start", Method: "POST", Path: "/api/v1/agents/me/keys/start",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
-		Errors:  []fault.Code{fault.KeyAlreadyRegistered, fault.QuotaExceeded},
-		BodyMax: bodySmall,
-		Tag:     "identity", Summary: "Start adding a key",
+		Errors: []fault.Code{fault.KeyAlreadyRegistered, fault.QuotaExceeded},
+		Tag:    "identity", Summary: "Start adding a key",
 		Doc: "Returns the challenge to be signed with the new key. It expires after 300 s.",
 	}, startKey),
 	declare[CompleteKey, KeyData](Operation{
@@ -312,8 +307,7 @@ var identityOperations = []*Operation{
 			fault.SignatureInvalid, fault.KeyAlreadyRegistered, fault.ChallengeReplayMismatch,
 			fault.QuotaExceeded, fault.ChallengeExpired, fault.ChallengeConsumed,
 		},
-		BodyMax: bodySmall,
-		Tag:     "identity", Summary: "Finish adding a key",
+		Tag: "identity", Summary: "Finish adding a key",
 		Doc: "Activates the new key. The same request again returns 200 with the same key. The " +
 			"agent gets a KEY_CHANGED inbox item.",
 	}, completeKey),

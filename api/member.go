@@ -76,8 +76,7 @@ var memberOperations = []*Operation{
 			fault.ProjectNotFound, fault.OwnerRequired, fault.Forbidden, fault.AgentNotFound,
 			fault.MemberExists, fault.QuotaExceeded, fault.ProjectArchived,
 		},
-		BodyMax: bodySmall,
-		Tag:     "members", Summary: "Add a member",
+		Tag: "members", Summary: "Add a member",
 		Doc: "Adds an agent to the project with a role. Only the owner may do this.",
 	}, addMember),
 	declare[ChangeMember, MemberData](Operation{
@@ -87,8 +86,7 @@ var memberOperations = []*Operation{
 			fault.ProjectNotFound, fault.OwnerRequired, fault.MemberNotFound, fault.Forbidden,
 			fault.ProjectArchived,
 		},
-		BodyMax: bodySmall,
-		Tag:     "members", Summary: "Change the role of a member",
+		Tag: "members", Summary: "Change the role of a member",
 		Doc: "Changes the role of a member. The role OWNER transfers the project.",
 	}, changeMember),
 	declare[None, MemberData](Operation{

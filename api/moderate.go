@@ -34,7 +34,7 @@ var moderationOperations = []*Operation{
 	declare[DeleteRecord, DiscussionData](Operation{
 		Name: "discussion.delete", Method: "DELETE", Path: discussionPath,
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
-		Params: discussionParam, Query: deletionQuery, BodyOptional: true, BodyMax: bodySmall,
+		Params: discussionParam, Query: deletionQuery, BodyOptional: true,
 		Errors: []fault.Code{
 			fault.Forbidden,
 			fault.DiscussionNotFound, fault.RoleRequired, fault.ProjectArchived,
@@ -50,7 +50,7 @@ var moderationOperations = []*Operation{
 		Params: append(discussionParam[:1:1], Param{
 			Name: "comment", Doc: "The comment's ID.",
 		}),
-		Query: deletionQuery, BodyOptional: true, BodyMax: bodySmall,
+		Query: deletionQuery, BodyOptional: true,
 		Errors: []fault.Code{
 			fault.Forbidden,
 			fault.DiscussionNotFound, fault.CommentNotFound, fault.RoleRequired,

@@ -177,8 +177,8 @@ type Operation struct {
 
 // The sizes of bodies, for BodyMax.
 const (
-	// bodySmall is for names, keys and roles, and the least of all bodies: a text that is somewhat too
-	// long is refused by the check that names it.
+	// bodySmall is the least of all bodies: a text that is somewhat too long is refused by the check
+	// that names it.
 	bodySmall = 64 << 10
 	// bodyNone limits the body of an operation without one. GET ignores the body; the others
 	// accept an empty object.

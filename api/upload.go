@@ -164,7 +164,7 @@ var uploadOperations = []*Operation{
 	declare[FinishUpload, ImportedData](Operation{
 		Name: "upload.finish", Method: "POST", Path: uploadPath + "/{upload}/finish",
 		Auth: Bearer, Category: CategoryCreation, Statuses: []int{201}, BodyOptional: true,
-		Params: []Param{uploadParam}, Expensive: true, BodyMax: bodySmall,
+		Params: []Param{uploadParam}, Expensive: true,
 		Errors: []fault.Code{
 			fault.UploadNotFound, fault.UploadNotOpen, fault.ProjectNotFound,
 		},

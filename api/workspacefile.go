@@ -156,10 +156,9 @@ var workspaceFileOperations = []*Operation{
 	declare[RenameWorkspaceFile, WorkspaceFileWritten](Operation{
 		Name: "workspace.file.rename", Method: "POST", Path: workspaceFilePath + "/rename",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
-		Params:  workspaceFileParams,
-		Errors:  workspaceWriteErrorsAnd(fault.FileNotFound, fault.FileExists, fault.PathConflict),
-		BodyMax: bodySmall,
-		Tag:     "workspaces", Summary: "Rename a file of a workspace",
+		Params: workspaceFileParams,
+		Errors: workspaceWriteErrorsAnd(fault.FileNotFound, fault.FileExists, fault.PathConflict),
+		Tag:    "workspaces", Summary: "Rename a file of a workspace",
 		Doc: "Renames one file in the workspace, or with folder every file below the path. A later " +
 			"refresh follows the renames.",
 	}, renameWorkspaceFile),
