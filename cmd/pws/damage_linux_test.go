@@ -89,9 +89,35 @@ func TestRenewedFromASoundMember(t *testing.T) {
 	n.finish()
 }
 
-// damage stops a member and damages the saved record of a project that has a mark.
+// appliesAll waits until a member has applied what the group has agreed on by now.
+func (n *disturbed) appliesAll(m *nemesisMember) {
+	n.t.Helper()
+	leader := n.leader()
+	var agreed uint64
+	n.wait("the member has applied everything", func() error {
+		status, err := n.status(leader)
+		if err != nil {
+			return err
+		}
+		of := map[uint64]clusterMember{}
+		for _, one := range status.Members {
+			of[one.Number] = one
+		}
+		if agreed == 0 {
+			agreed = of[leader.number].Agreed
+		}
+		if has := of[m.number].Applied; agreed == 0 || has < agreed {
+			return fmt.Errorf("it has %d of %d", has, agreed)
+		}
+		return nil
+	})
+}
+
+// damage stops a member and damages the saved record of a project that has a mark. The member needs
+// to have applied all entries of the project: one that comes AFTER the start meets the damage.
 func (n *disturbed) damage(m *nemesisMember, mark string) {
 	n.t.Helper()
+	n.appliesAll(m)
 	if err := m.process.Stop(patience); err != nil {
 		n.t.Fatal(err)
 	}
