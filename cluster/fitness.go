@@ -182,7 +182,7 @@ func (r *resting) note(damaged bool, leader uint64, now time.Time) bool {
 
 // yieldTo has another member lead whose disk has room, unless this one is the only one that can.
 func (m *Membership) yieldTo(own replica.Status, asked map[uint64]time.Time, now time.Time) {
-	to := fitter(own, m.Ask(), asked, now)
+	to := fitter(own.Member, m.Ask(), asked, now)
 	if to == 0 {
 		return
 	}
@@ -202,23 +202,11 @@ func (m *Membership) yieldTo(own replica.Status, asked map[uint64]time.Time, now
 const askAgain = time.Minute
 
 // fitter is the voter that shall lead in place of a member whose disk is nearly full, or whose data
-// is damaged: of those who have room and were not asked lately, the one with the most entries, and
-// rather one without damage. One with damage leads only in place of one without room. It is 0 if
-// there is none.
-func fitter(
-	own replica.Status, all []Asked, asked map[uint64]time.Time, now time.Time,
-) (best uint64) {
-	var found replica.Status
-	for _, one := range all {
-		sound := one.Status.Damaged == 0
-		switch at, was := asked[one.Number]; {
-		case one.Err != nil || !one.Voter || one.Status.Full || one.Number == own.Member,
-			was && now.Sub(at) < askAgain,
-			!sound && !own.Full:
-		case best == 0 || sound && found.Damaged > 0,
-			sound == (found.Damaged == 0) && one.Status.Position > found.Position:
-			best, found = one.Number, one.Status
-		}
-	}
-	return best
+// is damaged: the successor among those who have room and were not asked lately. It is 0 if there
+// is none.
+func fitter(own uint64, all []Asked, asked map[uint64]time.Time, now time.Time) uint64 {
+	return successor(own, slices.DeleteFunc(slices.Clone(all), func(one Asked) bool {
+		at, was := asked[one.Number]
+		return one.Status.Full || was && now.Sub(at) < askAgain
+	}))
 }

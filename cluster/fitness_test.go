@@ -33,7 +33,7 @@ func TestFitter(t *testing.T) {
 		{"the most entries", full, []Asked{voter(2, 7, false, 0), voter(3, 8, false, 0)}, 3},
 		{"no damage", full, []Asked{voter(2, 7, false, 0), voter(3, 8, false, 2)}, 2},
 		{"no damage, last", full, []Asked{voter(2, 8, false, 2), voter(3, 7, false, 0)}, 3},
-		{"damage rather than no room", full, []Asked{voter(2, 7, false, 1), voter(3, 8, true, 0)}, 2},
+		{"neither damage nor no room", full, []Asked{voter(2, 7, false, 1), voter(3, 8, true, 0)}, 0},
 		{"all are full", full, []Asked{voter(2, 7, true, 0)}, 0},
 		{"one without damage", damaged, []Asked{voter(2, 7, false, 1), voter(3, 6, false, 0)}, 3},
 		{"all are damaged", damaged, []Asked{voter(2, 7, false, 1), voter(3, 8, false, 1)}, 0},
@@ -42,15 +42,15 @@ func TestFitter(t *testing.T) {
 	} {
 		all := append([]Asked{one.own}, one.others...)
 		asked := map[uint64]time.Time{}
-		got := fitter(one.own.Status, all, asked, now)
+		got := fitter(one.own.Number, all, asked, now)
 		if got != one.want {
 			t.Errorf("%s: member %d instead of %d", one.what, got, one.want)
 		}
 		asked[got] = now
-		if again := fitter(one.own.Status, all, asked, now); again != 0 && again == got {
+		if again := fitter(one.own.Number, all, asked, now); again != 0 && again == got {
 			t.Errorf("%s: member %d is asked twice", one.what, got)
 		}
-		if late := fitter(one.own.Status, all, asked, now.Add(askAgain)); late != one.want {
+		if late := fitter(one.own.Number, all, asked, now.Add(askAgain)); late != one.want {
 			t.Errorf("%s: member %d is not asked again", one.what, got)
 		}
 	}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -47,7 +48,7 @@ func (m *Membership) watchLeader() {
 				"on a member that was, give pws cluster add %d=%s", self.Number, self.Address),
 				"members", own.Members)
 		}
-		answers := statuses(m.ask(slices.Concat(own.Members, guests)))
+		answers := statuses(m.ask(context.Background(), slices.Concat(own.Members, guests)))
 		if replica.RemovedAway(own, answers) {
 			m.settings.Log.Warn("others say that this member was removed while they did not reach it")
 			m.release()

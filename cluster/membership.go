@@ -263,11 +263,13 @@ type Asked struct {
 const askTime = 2 * time.Second
 
 // Ask asks all members, at the same time.
-func (m *Membership) Ask() []Asked { return m.ask(m.Status().Members) }
+func (m *Membership) Ask() []Asked {
+	return m.ask(context.Background(), m.Status().Members)
+}
 
-// ask is Ask for members and guests.
-func (m *Membership) ask(members []replica.Member) []Asked {
-	ctx, cancel := context.WithTimeout(context.Background(), askTime)
+// ask is Ask for members and guests. It ends with the context, too.
+func (m *Membership) ask(ctx context.Context, members []replica.Member) []Asked {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	all := make([]Asked, len(members))
 	var asking sync.WaitGroup

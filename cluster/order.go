@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"pws/journal"
@@ -102,31 +103,43 @@ func (m *Membership) carryOut(ctx context.Context, o Order) error {
 	case OrderRemove:
 		return m.journal.Change(ctx, replica.Change{Kind: replica.Remove, Number: o.Number})
 	case OrderTransfer:
-		if o.Number == 0 {
-			o.Number = m.foremost()
-		}
-		if o.Number == 0 {
-			return errors.New("cluster: no other member could lead")
-		}
-		if o.Number == m.settings.Number {
-			return fmt.Errorf("cluster: member %d leads already", o.Number)
-		}
-		return m.journal.Transfer(ctx, o.Number)
+		return m.transfer(ctx, o.Number)
 	}
 	return fmt.Errorf("%w: an order %q", errProtocol, o.Kind)
 }
 
-// foremost is the voter, other than this leader, that has the most entries of those heard lately; 0
-// if there is none.
-func (m *Membership) foremost() (best uint64) {
+// transfer has another member lead, where this one leads; 0 is any that can.
+func (m *Membership) transfer(ctx context.Context, to uint64) error {
+	if to == m.settings.Number {
+		return fmt.Errorf("cluster: member %d leads already", to)
+	}
 	status := m.Status()
-	for _, one := range status.Members {
-		number := one.Number
-		if !one.Voter || number == status.Member || !status.Heard[number] {
-			continue
+	heard := slices.DeleteFunc(slices.Clone(status.Members), func(one replica.Member) bool {
+		return !status.Heard[one.Number] || to != 0 && one.Number != to
+	})
+	answers := m.ask(ctx, heard)
+	switch {
+	case to == 0:
+		if to = successor(status.Member, answers); to == 0 {
+			return errors.New("cluster: no other member could lead")
 		}
-		if best == 0 || status.Matches[number] > status.Matches[best] {
-			best = number
+	case len(answers) == 1 && answers[0].Status.Damaged > 0:
+		return fmt.Errorf("cluster: data of member %d is damaged; it does not lead while others can", to)
+	}
+	return m.journal.Transfer(ctx, to)
+}
+
+// successor is the voter that shall lead in place of a member: of those that have answered and
+// whose data is not known to be damaged, the one with the most entries, and rather one whose disk
+// has room. It is 0 if there is none.
+func successor(own uint64, all []Asked) (best uint64) {
+	var found replica.Status
+	for _, one := range all {
+		switch {
+		case one.Err != nil || !one.Voter || one.Number == own || one.Status.Damaged > 0:
+		case best == 0 || found.Full && !one.Status.Full,
+			found.Full == one.Status.Full && one.Status.Position > found.Position:
+			best, found = one.Number, one.Status
 		}
 	}
 	return best

@@ -55,6 +55,11 @@ func TestDamagedMemberDoesNotLead(t *testing.T) {
 		}
 		return err
 	})
+	out, err := n.pws("cluster", "transfer", "--data", leader.data, fmt.Sprint(damaged.number))
+	if want := fmt.Sprintf("data of member %d is damaged", damaged.number); err == nil ||
+		!strings.Contains(err.Error()+out, want) {
+		t.Errorf("a transfer to the member with the damage: %v %s", err, out)
+	}
 	n.kill(leader)
 	n.load.regain("the leader was killed", nemesisRegainMax)
 	if n.leader() == damaged {
