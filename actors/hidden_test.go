@@ -96,7 +96,7 @@ func TestStrangerWaitsForNoWrite(t *testing.T) {
 		if codeOf(err) != fault.ProjectNotFound {
 			t.Error(err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("the refusal waits for the write of another")
 	}
 	if waits.answered() {

@@ -45,7 +45,7 @@ func lookAt(t *testing.T, live api.EventStream) string {
 // awaitEvent returns what a stream sends next.
 func awaitEvent(t *testing.T, live api.EventStream) string {
 	t.Helper()
-	limit := time.After(10 * time.Second)
+	limit := time.After(time.Minute)
 	for {
 		select {
 		case <-live.Ready():

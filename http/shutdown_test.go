@@ -113,7 +113,7 @@ func TestShutdownEndsAServerThatIsStarting(t *testing.T) {
 		if err != nil {
 			t.Errorf("Serve: %v", err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		_ = ln.Close()
 		t.Errorf("the server goes on after Shutdown: %v", <-served)
 	}

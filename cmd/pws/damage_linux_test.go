@@ -61,7 +61,7 @@ func TestDamagedMemberDoesNotLead(t *testing.T) {
 		t.Errorf("a transfer to the member with the damage: %v %s", err, out)
 	}
 	n.kill(leader)
-	n.load.regain("the leader was killed", nemesisRegainMax)
+	n.load.regain("the leader was killed")
 	if n.leader() == damaged {
 		t.Error("the member with the damage leads AFTER an election")
 	}

@@ -28,10 +28,10 @@ func (n *disturbed) skew() {
 	m := n.members[n.random.IntN(len(n.members))]
 	m.skew = skews[n.random.IntN(len(skews))]
 	n.kill(m)
-	n.load.regain("a member was killed, whose clock will be wrong", nemesisRegainMax)
+	n.load.regain("a member was killed, whose clock will be wrong")
 	n.startAgain(m)
 	n.waitAgreed(false)
-	n.load.regain(fmt.Sprintf("a clock is wrong by %v", m.skew), nemesisRegainMax)
+	n.load.regain(fmt.Sprintf("a clock is wrong by %v", m.skew))
 	if m.skew.Abs() > skewLeads {
 		n.wait("a member with a wrong clock does not lead", func() error {
 			if n.leader() == m {
@@ -43,7 +43,7 @@ func (n *disturbed) skew() {
 	nemesisPause(n.between(restMin, restMax))
 	m.skew = 0
 	n.kill(m)
-	n.load.regain("a member with a wrong clock was killed", nemesisRegainMax)
+	n.load.regain("a member with a wrong clock was killed")
 	n.startAgain(m)
 }
 
@@ -72,7 +72,7 @@ func (n *disturbed) flip() {
 		err = n.start(m)
 	}
 	n.t.Logf("a bit of %s of member %d was flipped; it starts: %v", name, m.number, err)
-	n.load.regain("a file of a member is damaged", nemesisRegainMax)
+	n.load.regain("a file of a member is damaged")
 	nemesisPause(n.between(restMin, restMax))
 	if m.process != nil {
 		n.kill(m)
@@ -136,9 +136,9 @@ func (n *disturbed) fill(m *nemesisMember) {
 	if err := fillDisk(ballast, left); err != nil {
 		n.t.Fatal(err)
 	}
-	n.load.regain("the disk of a member is full", nemesisRegainMax)
+	n.load.regain("the disk of a member is full")
 	nemesisPause(n.between(partMin, partMax))
-	n.load.regain("the disk of a member is still full", nemesisRegainMax)
+	n.load.regain("the disk of a member is still full")
 	if err := os.Remove(ballast); err != nil {
 		n.t.Fatal(err)
 	}

@@ -73,9 +73,9 @@ func TestNemesisControl(t *testing.T) {
 	for turn := range controlTurns {
 		n.waitAgreed(false)
 		n.load = startLoad(t, n.nemesisGroup, seed+uint64(turn))
-		n.load.regain("the load has begun", nemesisRegainMax)
+		n.load.regain("the load has begun")
 		n.haltLeader()
-		n.load.regain("the leader goes on", nemesisRegainMax)
+		n.load.regain("the leader goes on")
 		n.load.stop()
 		if n.load.history.wrong() {
 			t.Logf("a read was too old AFTER %d leaders were stopped", turn+1)
@@ -160,7 +160,7 @@ func underLoad(t *testing.T, args ...string) *disturbed {
 // finish stops the load and checks everything.
 func (n *disturbed) finish() {
 	n.t.Helper()
-	n.load.regain("at the end", nemesisRegainMax)
+	n.load.regain("at the end")
 	n.load.stop()
 	n.waitAgreed(true)
 	n.load.examine()
@@ -184,7 +184,7 @@ func (n *disturbed) finish() {
 // lost waits for a write AFTER the leader was lost.
 func (n *disturbed) lost(what string) {
 	n.t.Helper()
-	n.load.regained = append(n.load.regained, n.load.regain(what, nemesisRegainMax))
+	n.load.regained = append(n.load.regained, n.load.regain(what))
 }
 
 // between is a random time.
@@ -205,7 +205,7 @@ func (n *disturbed) killLeader() {
 func (n *disturbed) killFollower() {
 	m := n.anyFollower()
 	n.kill(m)
-	n.load.regain("a follower was killed", nemesisRegainMax)
+	n.load.regain("a follower was killed")
 	n.startAgain(m)
 }
 
@@ -220,7 +220,7 @@ func (n *disturbed) killTwo() {
 	for _, m := range dead {
 		n.startAgain(m)
 	}
-	n.load.regain("two members were killed", nemesisRegainMax)
+	n.load.regain("two members were killed")
 }
 
 // restMin and restMax are how long nothing disturbs the group.
@@ -258,7 +258,7 @@ func (n *disturbed) transfer() {
 		to = []string{fmt.Sprint(m.number)}
 	}
 	n.order(func(*clusterStatus) bool { return false }, "transfer", to...)
-	n.load.regain("another member leads", nemesisRegainMax)
+	n.load.regain("another member leads")
 }
 
 // leads has a member lead.
@@ -269,7 +269,7 @@ func (n *disturbed) leads(m *nemesisMember) {
 	}
 	n.order(func(status *clusterStatus) bool { return status.Leader == m.number }, "transfer",
 		fmt.Sprint(m.number))
-	n.load.regain("another member leads", nemesisRegainMax)
+	n.load.regain("another member leads")
 }
 
 // replace removes a member, perhaps the leader, and adds one with another number.
@@ -288,7 +288,7 @@ func (n *disturbed) replaceMember(old *nemesisMember) {
 	n.order(func(status *clusterStatus) bool { return !status.has(old.number) },
 		"remove", fmt.Sprint(old.number))
 	n.parts(old)
-	n.load.regain("a member was removed", nemesisRegainMax)
+	n.load.regain("a member was removed")
 	n.add()
 }
 

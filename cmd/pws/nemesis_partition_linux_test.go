@@ -234,7 +234,7 @@ func (n *disturbed) endure() {
 	if n.long && n.random.IntN(3) == 0 {
 		wait = n.between(partLongMin, partLongMax)
 	}
-	n.load.regain("a partition", nemesisRegainMax)
+	n.load.regain("a partition")
 	nemesisPause(wait - time.Since(begun))
 	if err := n.place.(*networks).heal(); err != nil {
 		n.t.Fatal(err)

@@ -39,7 +39,7 @@ func TestRemovedMemberIsNeeded(t *testing.T) {
 	}
 	n.proceed(halted)
 	n.parts(removed)
-	n.load.regain("a member was removed", nemesisRegainMax)
+	n.load.regain("a member was removed")
 	n.finish()
 }
 
@@ -62,7 +62,7 @@ func TestRemovedWhileDown(t *testing.T) {
 			n.startAgain(removed)
 			n.logs(removed, "was removed while they did not reach it")
 			n.parts(removed)
-			n.load.regain("a member was removed", nemesisRegainMax)
+			n.load.regain("a member was removed")
 			n.finish()
 		})
 	}

@@ -73,18 +73,18 @@ func (u *upgrade) run() {
 	u.replaceProgram(others[0], false)
 	u.leads(others[0])
 	u.kill(others[0])
-	u.load.regain("a leader of the newer program was killed", nemesisRegainMax)
+	u.load.regain("a leader of the newer program was killed")
 	u.startAgain(others[0])
 	u.leads(last)
 	u.replaceProgram(others[1], false)
 	u.kill(last)
-	u.load.regain("a leader of the older program was killed", nemesisRegainMax)
+	u.load.regain("a leader of the older program was killed")
 	u.startAgain(last)
 	u.waitAgreed(false)
 	u.hasFormat(u.mixed)
 	u.replaceProgram(last, false)
 	u.wait("the newest format", func() error { return u.format(replica.FormatNewest) })
-	u.load.regain("the format was raised", nemesisRegainMax)
+	u.load.regain("the format was raised")
 }
 
 // others are the members but one.
@@ -112,7 +112,7 @@ func (u *upgrade) replaceProgram(m *nemesisMember, back bool) {
 	}
 	u.startAgain(m)
 	u.waitAgreed(false)
-	u.load.regain("the program of a member was replaced", nemesisRegainMax)
+	u.load.regain("the program of a member was replaced")
 }
 
 // format checks the format of all members.
