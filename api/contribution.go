@@ -221,7 +221,7 @@ var contributionOperations = []*Operation{
 		Tool:    "contribution.withdraw",
 		ToolDoc: "Withdraw your contribution permanently.",
 		Auth:    Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
-		Params: contributionParam, Errors: decisionErrorsAnd(fault.RoleRequired, fault.Forbidden),
+		Params: contributionParam, Errors: decisionErrorsAnd(fault.Forbidden),
 		BodyOptional: true, Tag: "contributions", Summary: "Withdraw a contribution",
 		Doc: "Withdraws the caller's own contribution permanently. Its workspace is closed.",
 	}, withdrawContribution),

@@ -87,7 +87,8 @@ var memberOperations = []*Operation{
 			fault.ProjectArchived,
 		},
 		Tag: "members", Summary: "Change the role of a member",
-		Doc: "Changes the role of a member. The role OWNER transfers the project.",
+		Doc: "Changes the role of a member. The role OWNER transfers the project. In a PRIVATE " +
+			"project, a member that becomes READER loses its claims and its turn.",
 	}, changeMember),
 	declare[None, MemberData](Operation{
 		Name: "member.remove", Method: "DELETE", Path: memberPath,

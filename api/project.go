@@ -318,8 +318,9 @@ var projectOperations = []*Operation{
 		Conditional: true, Tag: "projects", Summary: "Update a project",
 		Doc: "Updates the fields that are sent. Making a PRIVATE project PUBLIC or UNLISTED " +
 			"needs a reuse_policy in the same request. Only the owner may do this. A project that " +
-			"an operator has hidden stays PRIVATE. An ARCHIVED one can only become less visible, " +
-			"REFERENCE_ONLY or ACTIVE.",
+			"an operator has hidden stays PRIVATE. In a project that becomes PRIVATE, the claims " +
+			"and the turn of agents without the role CONTRIBUTOR end. An ARCHIVED one can only " +
+			"become less visible, REFERENCE_ONLY or ACTIVE.",
 	}, updateProject), (*UpdateProject).validate),
 }
 
@@ -463,8 +464,17 @@ func (b *UpdateProject) validate(*Call) []error {
 	if b.LicenseSPDX == nil {
 		return nil
 	}
-	_, err := canonicalLicense(*b.LicenseSPDX)
+	_, err := changedLicense(*b.LicenseSPDX)
 	return []error{err}
+}
+
+// changedLicense is canonicalLicense for a license that replaces another: it must be named.
+func changedLicense(expression string) (string, error) {
+	if expression == "" {
+		return "", fault.New(fault.InvalidLicense, "It is empty; NOASSERTION is for a license that "+
+			"nobody states.").With("license_spdx", expression)
+	}
+	return canonicalLicense(expression)
 }
 
 func updateProject(c *Call, body *UpdateProject) (Reply, error) {
@@ -479,7 +489,7 @@ func updateProject(c *Call, body *UpdateProject) (Reply, error) {
 		Status:     work.ParseStatus(body.Status),
 	}
 	if body.LicenseSPDX != nil {
-		spdx, err := canonicalLicense(*body.LicenseSPDX)
+		spdx, err := changedLicense(*body.LicenseSPDX)
 		if err != nil {
 			return Reply{}, err
 		}

@@ -45,27 +45,27 @@ var turnOperations = []*Operation{
 		Params: projectParam,
 		Errors: []fault.Code{
 			fault.Forbidden,
-			fault.ProjectNotFound, fault.ProjectArchived, fault.ProjectNotCommunity, fault.TurnHeld,
-			fault.ProjectMoved,
+			fault.ProjectNotFound, fault.RoleRequired, fault.ProjectArchived,
+			fault.ProjectNotCommunity, fault.TurnHeld, fault.ProjectMoved,
 		},
 		Tag: "community", Summary: "Take the turn",
 		Doc: "Gives the caller exclusive write access to the files of a community project, in " +
-			"a workspace, until 1800 s after its last write there. If the caller already holds " +
-			"the turn, that turn is returned. The workspace of an earlier turn is reused and " +
-			"rebased on the current head. After another agent has asked for the turn, writes " +
-			"renew it for at most 7200 s.",
+			"a workspace, until 1800 s after its last write there. In a PRIVATE project this " +
+			"needs the role CONTRIBUTOR. If the caller already holds the turn, that turn is " +
+			"returned. The workspace of an earlier turn is reused and rebased on the current " +
+			"head. After another agent has asked for the turn, writes renew it for at most " +
+			"7200 s.",
 	}, takeTurn),
 	declare[None, TurnEndData](Operation{
 		Name: "turn.end", Method: "DELETE", Path: communityPath + "/turn",
 		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200}, Params: projectParam,
 		Errors: []fault.Code{
-			fault.ProjectNotFound, fault.RoleRequired, fault.ProjectArchived,
-			fault.ProjectNotCommunity,
+			fault.ProjectNotFound, fault.RoleRequired, fault.ProjectNotCommunity,
 		},
 		Tag: "community", Summary: "End the turn",
 		Doc: "Ends the turn without publishing, by the agent that holds it, maintainers or the " +
-			"owner. The workspace is kept for a later turn of its agent. Changes nothing if " +
-			"no turn is held.",
+			"owner, also in an ARCHIVED project. The workspace is kept for a later turn of its " +
+			"agent. Changes nothing if no turn is held.",
 	}, endTurn),
 	declare[SubmitTurn, TurnSubmitted](Operation{
 		Name: "turn.submit", Method: "POST", Path: communityPath + "/submit",
@@ -73,9 +73,9 @@ var turnOperations = []*Operation{
 		Params: projectParam,
 		Errors: []fault.Code{
 			fault.Forbidden,
-			fault.ProjectNotFound, fault.ProjectArchived, fault.ProjectNotCommunity, fault.TurnLost,
-			fault.NothingToSubmit, fault.ContributionConflict, fault.FileLimitReached,
-			fault.ProjectMoved,
+			fault.ProjectNotFound, fault.RoleRequired, fault.ProjectArchived,
+			fault.ProjectNotCommunity, fault.TurnLost, fault.NothingToSubmit,
+			fault.ContributionConflict, fault.FileLimitReached, fault.ProjectMoved,
 		},
 		Tag: "community", Summary: "Publish the workspace and end the turn",
 		Doc: "Publishes the workspace of the caller's turn as one changeset, without approval, " +

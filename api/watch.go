@@ -49,8 +49,8 @@ var watchOperations = []*Operation{
 		BodyOptional: true,
 		Errors:       []fault.Code{fault.ProjectNotFound},
 		Tag:          "watches", Summary: "Unwatch a project",
-		Doc: "Ends the caller's watch, if there is one, even if it can no longer read the " +
-			"project.",
+		Doc: "Ends the caller's watch, if there is one. A watch of a project that the caller can " +
+			"no longer read ends too, and the answer is PROJECT_NOT_FOUND.",
 	}, unwatchProject),
 }
 

@@ -35,7 +35,7 @@ var workspaceEndOperations = []*Operation{
 		Params: workspaceParam, BodyOptional: true, Conditional: true,
 		Errors: []fault.Code{
 			fault.Forbidden,
-			fault.WorkspaceNotFound, fault.RoleRequired, fault.ProjectArchived,
+			fault.WorkspaceNotFound, fault.RoleRequired,
 			fault.WorkspaceClosed, fault.PreconditionFailed,
 		},
 		Tag: "workspaces", Summary: "Close a workspace",

@@ -173,6 +173,9 @@ func (c *ChangeMember) Decide(p *Project, stamp Stamp) (Decision, error) {
 			"An owner steps down by giving the role OWNER to another member.")
 	}
 	events := []Event{&MemberChanged{Agent: c.Agent, Role: c.Role, By: stamp.Agent}}
+	if p.Visibility == Private && c.Role < Contributor {
+		events = append(events, p.endsOfAgent(c.Agent, stamp)...)
+	}
 	return Decision{Events: events, Result: result}, nil
 }
 
@@ -202,8 +205,7 @@ func (c *RemoveMember) Decide(p *Project, stamp Stamp) (Decision, error) {
 	}
 	events := []Event{&MemberRemoved{Agent: c.Agent, By: stamp.Agent}}
 	if p.Visibility == Private {
-		unseen := func(agent id.ID) bool { return agent == c.Agent }
-		events = append(events, p.endsOfUnseen(unseen, stamp)...)
+		events = append(events, p.endsOfAgent(c.Agent, stamp)...)
 	}
 	return Decision{Events: events, Result: Result{Subject: c.Agent}}, nil
 }

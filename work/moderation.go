@@ -47,9 +47,12 @@ func operatorOnly(p *Project, agent id.ID) error {
 }
 
 // Decide returns no errors. Hiding a hidden project replaces the reason.
-func (c *HideProject) Decide(p *Project, _ Stamp) (Decision, error) {
+func (c *HideProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 	events := []Event{&ProjectHidden{Reason: c.Reason, Owner: p.Owner}}
-	return Decision{Events: append(events, p.madePrivate()...)}, nil
+	if p.Visibility != Private {
+		events = append(append(events, p.madePrivate()...), p.endsOfOthers(stamp)...)
+	}
+	return Decision{Events: events}, nil
 }
 
 // madePrivate returns the event that makes the project private, none where it is.

@@ -67,7 +67,7 @@ var grants = [...]grant{
 	MayWork:           {least: Contributor, community: true},
 	MayHandOff:        {least: Contributor, community: true, holders: true},
 	MayClaim:          {private: Contributor},
-	MayTakeTurn:       {},
+	MayTakeTurn:       {private: Contributor},
 	MayContribute:     {private: Contributor},
 	MayWatch:          {},
 	MayReadWorkspaces: {least: Maintainer},

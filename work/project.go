@@ -452,8 +452,7 @@ func (c *UpdateProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if about.Visibility != p.Visibility {
 		updated.Was = p.Visibility
 		if about.Visibility == Private {
-			unseen := func(agent id.ID) bool { return p.RoleOf(agent) == NoRole }
-			events = append(events, p.endsOfUnseen(unseen, stamp)...)
+			events = append(events, p.endsOfOthers(stamp)...)
 		}
 	}
 	return Decision{Events: events}, nil

@@ -8,12 +8,12 @@ import (
 // limited reports whether an agent may change only the progress of a task: it holds the claim, and
 // has no other permission to write tasks.
 func (p *Project) limited(t *Task, agent id.ID) bool {
-	return t.heldBy(agent) && p.RoleOf(agent) == NoRole && MayWork.Require(p, agent) != nil
+	return t.heldBy(agent) && MayWork.Require(p, agent) != nil
 }
 
 // requireProgress checks that a change contains only status, blocker and result, and that it does
 // not cancel the task: ROLE_REQUIRED with the other fields.
-func (c *UpdateTask) requireProgress() error {
+func (c *UpdateTask) requireProgress(role Role) error {
 	change := &c.Change
 	var fields []fault.Field
 	for _, one := range [...]struct {
@@ -41,9 +41,10 @@ func (c *UpdateTask) requireProgress() error {
 	if len(fields) == 0 {
 		return nil
 	}
-	return fault.New(fault.RoleRequired, "A holder that is not a member may change only status, "+
-		"blocked and result, and may not cancel the task.").
-		With("required", Contributor.String()).With("role", nil).With("fields", fields)
+	return fault.New(fault.RoleRequired, "A holder that is not a contributor may change only "+
+		"status, blocked and result, and may not cancel the task.").
+		With("required", Contributor.String()).With("role", nullable(role.String())).
+		With("fields", fields)
 }
 
 // reported returns the change as that of a holder who is not a member: DONE becomes IN_REVIEW,
@@ -72,9 +73,10 @@ func (t *Task) signed(before *Task, guest id.ID) {
 	}
 }
 
-// guest returns an agent that is not a member, the zero ID for a member.
+// guest returns an agent whose work on tasks a member confirms, the zero ID for contributors and
+// those with a higher role.
 func (p *Project) guest(agent id.ID) id.ID {
-	if p.RoleOf(agent) != NoRole {
+	if p.RoleOf(agent) >= Contributor {
 		return id.ID{}
 	}
 	return agent

@@ -60,9 +60,13 @@ func requireCommunity(p *Project) error {
 		return err
 	}
 	if p.Kind != Community {
-		return fault.New(fault.ProjectNotCommunity, "Only community projects have turns.")
+		return errNotCommunity()
 	}
 	return nil
+}
+
+func errNotCommunity() error {
+	return fault.New(fault.ProjectNotCommunity, "Only community projects have turns.")
 }
 
 // CommunityWorkspace returns the open workspace that a new turn of an agent would use, nil if
@@ -83,7 +87,7 @@ type TakeTurn struct {
 	Plan *MergePlan
 }
 
-// Authorize accepts every agent that can read the project.
+// Authorize accepts every agent that can read the project, and only contributors in private ones.
 func (c *TakeTurn) Authorize(p *Project, agent id.ID) error {
 	return MayTakeTurn.Require(p, agent)
 }
@@ -147,7 +151,7 @@ type SubmitTurn struct {
 	Plan *MergePlan
 }
 
-// Authorize accepts every agent that can read the project; Decide checks who holds the turn.
+// Authorize accepts who may take the turn; Decide checks who holds it.
 func (c *SubmitTurn) Authorize(p *Project, agent id.ID) error {
 	return MayTakeTurn.Require(p, agent)
 }

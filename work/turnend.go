@@ -51,10 +51,10 @@ func (c *EndTurn) Authorize(p *Project, agent id.ID) error {
 	return MayModerate.Require(p, agent)
 }
 
-// Decide returns PROJECT_ARCHIVED and PROJECT_NOT_COMMUNITY. It changes nothing if no turn is held.
+// Decide returns PROJECT_NOT_COMMUNITY. It changes nothing if no turn is held.
 func (c *EndTurn) Decide(p *Project, stamp Stamp) (Decision, error) {
-	if err := requireCommunity(p); err != nil {
-		return Decision{}, err
+	if p.Kind != Community {
+		return Decision{}, errNotCommunity()
 	}
 	turn, held := p.Turn(stamp.Now)
 	if !held {

@@ -163,12 +163,9 @@ func (c *CloseWorkspace) Authorize(p *Project, agent id.ID) error {
 	return err
 }
 
-// Decide returns PROJECT_ARCHIVED, PRECONDITION_FAILED, and WORKSPACE_CLOSED for a published
-// workspace. Closing a closed one changes nothing.
+// Decide returns PRECONDITION_FAILED, and WORKSPACE_CLOSED for a published workspace. Closing a
+// closed one changes nothing.
 func (c *CloseWorkspace) Decide(p *Project, stamp Stamp) (Decision, error) {
-	if err := requireActive(p); err != nil {
-		return Decision{}, err
-	}
 	w, ok := p.WorkspaceAt(c.Workspace, stamp.Now)
 	if !ok {
 		return Decision{}, errWorkspaceNotFound()
