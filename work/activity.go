@@ -158,15 +158,6 @@ var subjectTypes = [...]struct {
 	{"KEY", id.Key},
 }
 
-// SubjectTypes are the names of all types on the wire.
-func SubjectTypes() []string {
-	var names []string
-	for _, one := range subjectTypes[1:] {
-		names = append(names, one.name)
-	}
-	return names
-}
-
 // Known reports whether a number is that of a type.
 func (t SubjectType) Known() bool { return t > 0 && int(t) < len(subjectTypes) }
 

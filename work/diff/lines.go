@@ -43,15 +43,6 @@ func (t text) lines() int { return len(t.starts) - 1 }
 
 func (t text) line(i int) []byte { return t.content[t.starts[i]:t.starts[i+1]] }
 
-// slices returns the lines as slices of the content.
-func (t text) slices() [][]byte {
-	lines := make([][]byte, t.lines())
-	for i := range lines {
-		lines[i] = t.line(i)
-	}
-	return lines
-}
-
 // The sides of a comparison.
 const (
 	inOld = 1 << iota

@@ -10,22 +10,9 @@ type Edit struct {
 	NewStart, NewEnd int
 }
 
-// Lines splits two contents into lines, which include their "\n", and returns the edits that
-// turn the old lines into the new ones. The lines are slices of the contents.
-func Lines(old, new []byte) (a, b [][]byte, edits []Edit) {
-	steps := stepsMaxPair
-	x, y := makeText(old), makeText(new)
-	edits = script(x, y, &steps)
-	return x.slices(), y.slices(), edits
-}
-
-// script finds the edits between two texts and subtracts the steps that it needed from steps.
-func script(old, new text, steps *int) []Edit {
-	return slide(old, new, unplaced(old, new, steps))
-}
-
-// unplaced is script without moving the edits among equal lines. The numbers of added and removed
-// lines are the same.
+// unplaced finds the edits between two texts and subtracts the steps that it needed from steps.
+// Where equal lines allow several places for an edit, slide chooses one; the numbers of added and
+// removed lines stay the same.
 func unplaced(old, new text, steps *int) []Edit {
 	head, tail := trim(old, new)
 	oldSize, newSize := old.lines()-head-tail, new.lines()-head-tail

@@ -9,6 +9,20 @@ import (
 	"testing"
 )
 
+// script finds the edits between two texts as a diff shows them.
+func script(old, new text, steps *int) []Edit {
+	return slide(old, new, unplaced(old, new, steps))
+}
+
+// linesOf returns the lines of a text.
+func linesOf(t text) [][]byte {
+	lines := make([][]byte, t.lines())
+	for i := range lines {
+		lines[i] = t.line(i)
+	}
+	return lines
+}
+
 // applyEdits checks a script and applies it to the old lines.
 func applyEdits(a, b [][]byte, edits []Edit) ([]byte, error) {
 	var result []byte
@@ -31,16 +45,18 @@ func applyEdits(a, b [][]byte, edits []Edit) ([]byte, error) {
 
 func checkLines(t testing.TB, old, new []byte) (a, b [][]byte, edits []Edit) {
 	t.Helper()
-	a, b, edits = Lines(old, new)
+	steps := stepsMaxPair
+	x, y := makeText(old), makeText(new)
+	a, b, edits = linesOf(x), linesOf(y), script(x, y, &steps)
 	if !bytes.Equal(bytes.Join(a, nil), old) || !bytes.Equal(bytes.Join(b, nil), new) {
 		t.Fatalf("the lines of %.200q, %.200q are not their contents", old, new)
 	}
 	result, err := applyEdits(a, b, edits)
 	if err != nil {
-		t.Fatalf("Lines(%.200q, %.200q): %v", old, new, err)
+		t.Fatalf("script(%.200q, %.200q): %v", old, new, err)
 	}
 	if !bytes.Equal(result, new) {
-		t.Fatalf("Lines(%.200q, %.200q) = %.200v makes %.200q", old, new, edits, result)
+		t.Fatalf("script(%.200q, %.200q) = %.200v makes %.200q", old, new, edits, result)
 	}
 	return a, b, edits
 }
@@ -98,7 +114,7 @@ func TestLinesShortest(t *testing.T) {
 		old, new := randomText(r, linesMax, alphabet), randomText(r, linesMax, alphabet)
 		a, b, edits := checkLines(t, old, new)
 		if got, want := size(edits), shortest(a, b); got != want {
-			t.Fatalf("Lines(%q, %q) = %v, %d lines instead of %d", old, new, edits, got, want)
+			t.Fatalf("script(%q, %q) = %v, %d lines instead of %d", old, new, edits, got, want)
 		}
 	}
 }
@@ -110,7 +126,7 @@ func TestLinesCapped(t *testing.T) {
 		old, new := makeText(randomText(r, 300, 4)), makeText(randomText(r, 300, 4))
 		steps := r.IntN(4000) - 10
 		edits := script(old, new, &steps)
-		result, err := applyEdits(old.slices(), new.slices(), edits)
+		result, err := applyEdits(linesOf(old), linesOf(new), edits)
 		if err != nil || !bytes.Equal(result, new.content) {
 			t.Fatalf("%q, %q: %v, %v", old.content, new.content, edits, err)
 		}
@@ -206,7 +222,7 @@ func TestHostile(t *testing.T) {
 		if used > 3*stepsMaxPair {
 			t.Errorf("%s: %d steps", name, used)
 		}
-		result, err := applyEdits(old.slices(), new.slices(), edits)
+		result, err := applyEdits(linesOf(old), linesOf(new), edits)
 		if err != nil || !bytes.Equal(result, pair[1]) {
 			t.Errorf("%s: the script is not valid: %v", name, err)
 		}
@@ -231,14 +247,14 @@ func TestHostileMany(t *testing.T) {
 	}
 }
 
-func FuzzLines(f *testing.F) {
+func FuzzScript(f *testing.F) {
 	f.Add([]byte("a\nb\nc"), []byte("a\nc\n"), 1000)
 	f.Add([]byte("\n\n\n"), []byte("\r\n"), -1)
 	f.Fuzz(func(t *testing.T, old, new []byte, steps int) {
 		checkLines(t, old, new)
 		x, y := makeText(old), makeText(new)
 		edits := script(x, y, &steps)
-		if result, err := applyEdits(x.slices(), y.slices(), edits); err != nil ||
+		if result, err := applyEdits(linesOf(x), linesOf(y), edits); err != nil ||
 			!bytes.Equal(result, new) {
 			t.Fatalf("%q, %q: %v, %v", old, new, edits, err)
 		}

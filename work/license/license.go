@@ -56,15 +56,9 @@ func byLowerCase(lines string) map[string]string {
 	return canonical
 }
 
-// Problem describes why expr is not a license_spdx value; it is empty for a valid one. Callers
-// return INVALID_LICENSE.
-func Problem(expr string) string {
-	_, problem := Canonical(expr)
-	return problem
-}
-
 // Canonical returns the canonical form of a license_spdx value. If there is none, the form is
-// empty and problem says why. The canonical form of a canonical form is itself.
+// empty and problem says why; callers return INVALID_LICENSE. The canonical form of a canonical
+// form is itself.
 func Canonical(expr string) (canonical string, problem string) {
 	if len(expr) > LengthBytesMax {
 		return "", problemLength
