@@ -29,27 +29,6 @@ func (p *Project) Block(agent id.ID) (Block, bool) {
 	return p.saved.Blocks[at], true
 }
 
-// Authorize authorizes any command: the errors of its own Authorize, and FORBIDDEN for a blocked
-// agent.
-func Authorize(command Command, p *Project, agent id.ID) error {
-	if err := command.Authorize(p, agent); err != nil {
-		return err
-	}
-	if p == nil || Leaves(command) {
-		return nil
-	}
-	return p.RequireNotBlocked(agent)
-}
-
-// Leaves reports whether a command is accepted from agents that may no longer read the project.
-func Leaves(command Command) bool {
-	switch command.(type) {
-	case *UnwatchProject, *ReleaseAll:
-		return true
-	}
-	return false
-}
-
 // RequireNotBlocked returns FORBIDDEN for a blocked agent.
 func (p *Project) RequireNotBlocked(agent id.ID) error {
 	if _, blocked := p.Block(agent); blocked {

@@ -3,6 +3,7 @@ package work
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
 
 	"pws/internal/fault"
 	"pws/internal/id"
@@ -84,6 +85,87 @@ type Result struct {
 	Changeset id.ID `cbor:"2,keyasint"`
 	// Subject is the other entity that the command was about, such as the agent of a member.
 	Subject id.ID `cbor:"3,keyasint"`
+}
+
+// Authorize authorizes any command: the errors of its own Authorize, and FORBIDDEN for a blocked
+// agent.
+func Authorize(command Command, p *Project, agent id.ID) error {
+	if err := command.Authorize(p, agent); err != nil {
+		return err
+	}
+	if p == nil || Leaves(command) {
+		return nil
+	}
+	return p.RequireNotBlocked(agent)
+}
+
+// Leaves reports whether a command is accepted from agents that may no longer read the project.
+func Leaves(command Command) bool {
+	switch command.(type) {
+	case *UnwatchProject, *ReleaseAll:
+		return true
+	}
+	return false
+}
+
+// Decide decides any command. It records expired claims first, so that the command sees the
+// project as readers do, and opens a work session on the first write of an agent. It records the
+// expiry of a workspace BEFORE a change of its contribution.
+func Decide(command Command, p *Project, stamp Stamp) (Decision, error) {
+	p, expired := expireClaims(p, stamp)
+	decision, err := command.Decide(p, stamp)
+	if err != nil {
+		return Decision{}, err
+	}
+	if _, noting := command.(*ExpireClaims); !noting && len(decision.Events) == 0 {
+		return decision, nil
+	}
+	decision.putAway()
+	decision.Events = opened(p, p.expiring(decision.Events, stamp.Now), stamp)
+	if len(expired) > 0 {
+		decision.Events = slices.Concat(recorded(expired, decision.Events), decision.Events)
+	}
+	return decision, nil
+}
+
+// recorded returns the expiries that are recorded with other events: the oldest, at most
+// OrderEventsMax, and those of the tasks that the other events claim or change, which follow on
+// them. The rest is recorded with later commands, and reads as expired until then.
+func recorded(expired, with []Event) []Event {
+	if len(expired) <= OrderEventsMax {
+		return expired
+	}
+	needed := map[id.ID]bool{}
+	for _, event := range with {
+		switch event := event.(type) {
+		case *TaskClaimed:
+			needed[event.Task] = true
+		case *TaskUpdated:
+			needed[event.Task] = true
+		}
+	}
+	some := slices.Clone(expired[:OrderEventsMax])
+	for _, event := range expired[OrderEventsMax:] {
+		if one, ok := event.(*TaskClaimExpired); ok && needed[one.Task] {
+			some = append(some, event)
+		}
+	}
+	return some
+}
+
+// opened inserts the event of a new work session before the events that belong to it.
+func opened(p *Project, events []Event, stamp Stamp) []Event {
+	if len(events) == 0 || stamp.Agent.IsZero() || !slices.ContainsFunc(events, countsAsWork) {
+		return events
+	}
+	place := 0
+	if p == nil {
+		// The first event of a project is its creation.
+		place = 1
+	} else if _, open := p.OpenSession(stamp.Agent); open {
+		return events
+	}
+	return slices.Insert(events, place, Event(&WorkSessionOpened{ID: stamp.ID(sessionNumber)}))
 }
 
 func errProjectNotFound() error {
