@@ -129,19 +129,16 @@ func Decide(command Command, p *Project, stamp Stamp) (Decision, error) {
 }
 
 // recorded returns the expiries that are recorded with other events: the oldest, at most
-// OrderEventsMax, and those of the tasks that the other events claim or change, which follow on
-// them. The rest is recorded with later commands, and reads as expired until then.
+// OrderEventsMax, and those of the tasks that the other events are about, which follow on them. The
+// rest is recorded with later commands, and reads as expired until then.
 func recorded(expired, with []Event) []Event {
 	if len(expired) <= OrderEventsMax {
 		return expired
 	}
 	needed := map[id.ID]bool{}
 	for _, event := range with {
-		switch event := event.(type) {
-		case *TaskClaimed:
-			needed[event.Task] = true
-		case *TaskUpdated:
-			needed[event.Task] = true
+		if task, ok := TaskOf(event); ok {
+			needed[task] = true
 		}
 	}
 	some := slices.Clone(expired[:OrderEventsMax])

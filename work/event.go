@@ -203,7 +203,8 @@ var encoding = func() cbor.EncMode {
 	return mode
 }()
 
-// TaskOf returns the task that an event is about.
+// TaskOf returns the task that an event changes. The tasks of a ProjectImported are new with their
+// project.
 func TaskOf(event Event) (task id.ID, ok bool) {
 	switch event := event.(type) {
 	case *TaskCreated:
