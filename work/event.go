@@ -27,7 +27,8 @@ type Moment struct {
 // Kind is the number of an event type in the log.
 type Kind uint16
 
-// The kinds. A number is never reused for another event.
+// The kinds. A number is never reused for another event. Those that are missing up to 71 were never
+// in a log; they stay free, so that the newest kind is the last one. The next event takes 72.
 const (
 	KindProjectCreated         Kind = 1
 	KindProjectUpdated         Kind = 2

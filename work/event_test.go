@@ -60,3 +60,15 @@ func TestEventsOfTasks(t *testing.T) {
 		}
 	}
 }
+
+// kindsFree are the numbers that no event has had; they stay free.
+var kindsFree = []Kind{37, 38, 39, 51, 58, 59, 64, 65, 66, 67, 68, 69}
+
+// TestKindsAreConsecutive: a new event takes the number after the highest one.
+func TestKindsAreConsecutive(t *testing.T) {
+	for kind := Kind(1); int(kind) <= len(kinds)+len(kindsFree); kind++ {
+		if free := slices.Contains(kindsFree, kind); Known(kind) == free {
+			t.Errorf("kind %d: known is %t, free is %t", kind, Known(kind), free)
+		}
+	}
+}
