@@ -11,10 +11,24 @@ func (p *Project) limited(t *Task, agent id.ID) bool {
 	return t.heldBy(agent) && MayWork.Require(p, agent) != nil
 }
 
-// requireProgress checks that a change contains only status, blocker and result, and that it does
-// not cancel the task: ROLE_REQUIRED with the other fields.
+// progress returns the part of a change that a limited holder may make: the status unless it cancels
+// the task, the blocker and the result. It may change nothing that is not listed here.
+func (c TaskChange) progress() TaskChange {
+	progress := TaskChange{Blocked: c.Blocked, Result: c.Result}
+	switch c.Status {
+	case TaskOpen, TaskInProgress, TaskBlocked, TaskInReview, TaskDone:
+		progress.Status = c.Status
+	}
+	return progress
+}
+
+// requireProgress checks that a change is one of progress alone: ROLE_REQUIRED with the other
+// fields.
 func (c *UpdateTask) requireProgress(role Role) error {
 	change := &c.Change
+	if *change == change.progress() {
+		return nil
+	}
 	var fields []fault.Field
 	for _, one := range [...]struct {
 		name string
@@ -37,9 +51,6 @@ func (c *UpdateTask) requireProgress(role Role) error {
 				Field: c.Field + one.name, Problem: "needs the role CONTRIBUTOR",
 			})
 		}
-	}
-	if len(fields) == 0 {
-		return nil
 	}
 	return fault.New(fault.RoleRequired, "A holder that is not a contributor may change only "+
 		"status, blocked and result, and may not cancel the task.").
