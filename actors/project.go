@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"github.com/fxamacker/cbor/v2"
 
 	"pws/api"
 	"pws/blobs"
@@ -282,7 +281,7 @@ func (a *projectActor) remember(
 		record.Tasks, record.LeftOut = made.Tasks, made.LeftOut
 	}
 	next.Remember(record, stamp.Now)
-	saved, err := cbor.Marshal(&record)
+	saved, err := work.EncodeResult(&record)
 	if err != nil {
 		panic(err)
 	}

@@ -6,8 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"pws/blobs"
 	"pws/identity"
 	"pws/index"
@@ -327,9 +325,9 @@ func (v *published) applyEvents(in *replayed, events []work.Event) error {
 		v.project.Apply(event, moment)
 	}
 	if len(in.entry.Result) > 0 {
-		var result work.Idempotent
-		if err := cbor.Unmarshal(in.entry.Result, &result); err != nil {
-			return fmt.Errorf("stored result: %w", err)
+		result, err := work.DecodeResult(in.entry.Result)
+		if err != nil {
+			return err
 		}
 		v.project.Remember(result, in.entry.Now)
 	}
