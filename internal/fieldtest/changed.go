@@ -18,13 +18,17 @@ type Leaf struct {
 // Changed calls yield with copies of a record, each of which differs from it in one leaf, including
 // unexported fields. A number is one higher, a text one character longer. A list has one more
 // element, and a nil pointer points to a zero value; their elements and fields are leaves, too.
-// Functions stay as they are. Tests use it for rules that name the fields of a record: a field that
-// such a rule forgets makes no difference.
+// Functions and fields that are never stored stay as they are. Tests use it for rules that name the
+// fields of a record: a field that such a rule forgets makes no difference.
 func Changed[T any](record T, yield func(leaf Leaf, changed T)) {
-	held := reflect.New(reflect.TypeFor[T]())
-	held.Elem().Set(reflect.ValueOf(&record).Elem())
-	c := changer{yield: func(leaf Leaf) { yield(leaf, held.Elem().Interface().(T)) }}
-	c.change("", held.Elem())
+	changed(&record, func(leaf Leaf, changed any) { yield(leaf, *changed.(*T)) })
+}
+
+// changed is Changed for a pointer to a record. It yields a pointer to one that is used again.
+func changed(record any, yield func(leaf Leaf, changed any)) {
+	held := addressable(reflect.ValueOf(record).Elem())
+	c := changer{yield: func(leaf Leaf) { yield(leaf, held.Addr().Interface()) }}
+	c.change("", held)
 }
 
 type changer struct {
@@ -45,7 +49,11 @@ func (c *changer) change(path string, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
 		for at := range v.NumField() {
-			name := v.Type().Field(at).Name
+			field := v.Type().Field(at)
+			if field.Tag.Get("cbor") == "-" {
+				continue
+			}
+			name := field.Name
 			if path != "" {
 				name = path + "." + name
 			}
