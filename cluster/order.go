@@ -90,8 +90,22 @@ func (m *Membership) Note(note []byte) {
 	}
 }
 
-// carryOut carries out an order where this member leads.
+// carryOut carries out an order where this member leads. It waits for another change that is under
+// way, until the context ends: a member that was added becomes a voter by a change of its own.
 func (m *Membership) carryOut(ctx context.Context, o Order) error {
+	for {
+		err := m.attempt(ctx, o)
+		if !errors.Is(err, replica.ErrChangePending) {
+			return err
+		}
+		if pause(ctx, leaderEvery); ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// attempt is one attempt of carryOut.
+func (m *Membership) attempt(ctx context.Context, o Order) error {
 	switch o.Kind {
 	case OrderAdd:
 		if err := m.identity.permits(o.Address); err != nil {

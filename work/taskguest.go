@@ -11,8 +11,8 @@ func (p *Project) limited(t *Task, agent id.ID) bool {
 	return t.heldBy(agent) && MayWork.Require(p, agent) != nil
 }
 
-// progress returns the part of a change that a limited holder may make: the status unless it cancels
-// the task, the blocker and the result. It may change nothing that is not listed here.
+// progress returns the part of a change that a limited holder may make: the status unless it
+// cancels the task, the blocker and the result. It may change nothing that is not listed here.
 func (c TaskChange) progress() TaskChange {
 	progress := TaskChange{Blocked: c.Blocked, Result: c.Result}
 	switch c.Status {
