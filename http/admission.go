@@ -50,13 +50,13 @@ type projectWrites struct {
 	waiting turns
 }
 
-// pass is the right of a write to run. The zero value has none.
-type pass struct {
+// permit is the right of a write to run. The zero value has none.
+type permit struct {
 	who     party
 	id      id.ID
 	project *projectWrites
 	running bool
-	// ready is closed when the pass is given or refused. It is nil if it was given at once. Nothing
+	// ready is closed when the permit is given or refused. It is nil if it was given at once. Nothing
 	// else ends a wait: to wait for several channels costs as much as a tenth of a small write.
 	ready chan struct{}
 	// since is when the write began to wait, in ticks, and refusal why it waits no longer.
@@ -74,12 +74,12 @@ func (a *admission) init(total int) {
 	a.mu.projects = map[id.ID]*projectWrites{}
 }
 
-// enter asks for a pass for a write, to a project if its ID is not zero. A pass without ready may
-// run.
-func (a *admission) enter(p *pass, who party, project id.ID) {
+// enter asks for a permit for a write, to a project if its ID is not zero. A permit without ready
+// may run.
+func (a *admission) enter(p *permit, who party, project id.ID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	*p = pass{who: who, id: project}
+	*p = permit{who: who, id: project}
 	if !project.IsZero() {
 		p.project = a.mu.projects[project]
 		if p.project == nil {
@@ -100,24 +100,24 @@ func (a *admission) enter(p *pass, who party, project id.ID) {
 	a.wait(p, &a.mu.waiting)
 }
 
-func (a *admission) wait(p *pass, in *turns) {
+func (a *admission) wait(p *permit, in *turns) {
 	p.ready, p.since = make(chan struct{}), a.mu.ticks
 	p.watches = !a.mu.watched
 	a.mu.watched = true
 	in.add(p)
 }
 
-// leave gives back a pass, or the place of a write that waits. It may be called again.
-func (a *admission) leave(p *pass) {
+// leave gives back a permit, or the place of a write that waits. It may be called again.
+func (a *admission) leave(p *permit) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.drop(p)
-	*p = pass{}
+	*p = permit{}
 	a.fill()
 }
 
-// drop takes a pass out of what it counts in.
-func (a *admission) drop(p *pass) {
+// drop takes a permit out of what it counts in.
+func (a *admission) drop(p *permit) {
 	switch {
 	case p.running:
 		a.mu.running--
@@ -131,7 +131,7 @@ func (a *admission) drop(p *pass) {
 	}
 }
 
-// fill gives the free passes to those that wait.
+// fill gives the free permits to those that wait.
 func (a *admission) fill() {
 	for a.mu.running < a.total {
 		next := a.mu.waiting.next(a.mu.ticks)
@@ -145,7 +145,7 @@ func (a *admission) fill() {
 }
 
 // unhold lets the next write of a project wait for its turn.
-func (a *admission) unhold(p *pass) {
+func (a *admission) unhold(p *permit) {
 	if p.project == nil {
 		return
 	}
@@ -157,7 +157,7 @@ func (a *admission) unhold(p *pass) {
 	a.maybeForget(p)
 }
 
-func (a *admission) maybeForget(p *pass) {
+func (a *admission) maybeForget(p *permit) {
 	if p.project.held == 0 && p.project.waiting.requests == 0 {
 		delete(a.mu.projects, p.id)
 	}
@@ -170,18 +170,18 @@ func (a *admission) tick() bool {
 	defer a.mu.Unlock()
 	a.mu.ticks++
 	return a.refuse(noSlot("WRITES", "Too many writes wait.", int64(a.total)),
-		func(p *pass) bool { return a.mu.ticks-p.since > writeTicks })
+		func(p *permit) bool { return a.mu.ticks-p.since > writeTicks })
 }
 
 // stop refuses all writes that wait.
 func (a *admission) stop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.refuse(errStopping, func(*pass) bool { return true })
+	a.refuse(errStopping, func(*permit) bool { return true })
 }
 
 // refuse refuses some of the writes that wait, and reports whether others do.
-func (a *admission) refuse(reason error, which func(*pass) bool) bool {
+func (a *admission) refuse(reason error, which func(*permit) bool) bool {
 	late := a.mu.waiting.these(nil, which)
 	for _, project := range a.mu.projects {
 		late = project.waiting.these(late, which)
@@ -283,7 +283,7 @@ func (x *exchange) holdWaiting() error {
 	return x.held().growTo(size)
 }
 
-// endWrite gives back the pass of a write, if it has one.
+// endWrite gives back the permit of a write, if it has one.
 func (s *Server) endWrite(x *exchange) {
 	if x.writing.running {
 		s.writes.leave(&x.writing)

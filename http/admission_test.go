@@ -19,8 +19,8 @@ func newAdmission(total int) *admission {
 	return a
 }
 
-func (a *admission) ask(who party, project id.ID) *pass {
-	p := &pass{}
+func (a *admission) ask(who party, project id.ID) *permit {
+	p := &permit{}
 	a.enter(p, who, project)
 	return p
 }
@@ -37,7 +37,7 @@ func (a *admission) wantNobody(t failer) {
 
 func projectNumber(n int) id.ID { return id.New(5, [10]byte{byte(n)}) }
 
-// One caller sends a thousand writes to a thousand projects. Another one gets the next pass.
+// One caller sends a thousand writes to a thousand projects. Another one gets the next permit.
 func TestManyWritesDelayNoOtherCaller(t *testing.T) {
 	for name, flood := range map[string]func(at int) party{
 		"an agent": func(int) party { return partyAt("192.0.2.1", firstAgent) },
@@ -51,9 +51,9 @@ func TestManyWritesDelayNoOtherCaller(t *testing.T) {
 		},
 	} {
 		a := newAdmission(4)
-		var passes []*pass
+		var permits []*permit
 		for at := range 1000 {
-			passes = append(passes, a.ask(flood(at), id.New(6, [10]byte{byte(at), byte(at >> 8)})))
+			permits = append(permits, a.ask(flood(at), id.New(6, [10]byte{byte(at), byte(at >> 8)})))
 		}
 		other := a.ask(partyAt("198.51.100.7", otherAgent), projectNumber(1))
 		if other.running {
@@ -61,13 +61,13 @@ func TestManyWritesDelayNoOtherCaller(t *testing.T) {
 		}
 		served := 0
 		for at := 0; !other.running; at++ {
-			a.leave(passes[at])
+			a.leave(permits[at])
 			served++
 		}
 		if served > 2 {
 			t.Errorf("%s: the other caller was served after %d", name, served)
 		}
-		for _, one := range append(passes, other) {
+		for _, one := range append(permits, other) {
 			a.leave(one)
 		}
 		a.wantNobody(t)
@@ -78,10 +78,10 @@ func TestManyWritesDelayNoOtherCaller(t *testing.T) {
 func TestBusyProjectLeavesRoomForOthers(t *testing.T) {
 	a := newAdmission(4)
 	busy := projectNumber(1)
-	var passes []*pass
+	var permits []*permit
 	for at := range 1000 {
 		who := party{network: id.New(3, [10]byte{byte(at), byte(at >> 8)})}
-		passes = append(passes, a.ask(who, busy))
+		permits = append(permits, a.ask(who, busy))
 	}
 	if running, waiting := a.counts(); running != 2 || waiting != 998 {
 		t.Fatalf("%d run and %d wait", running, waiting)
@@ -96,11 +96,11 @@ func TestBusyProjectLeavesRoomForOthers(t *testing.T) {
 	}
 	// The writes of the project are served in turn.
 	for at := range 500 {
-		if !passes[at].running {
+		if !permits[at].running {
 			t.Fatalf("write %d waits", at)
 		}
-		a.leave(passes[at])
-		a.leave(passes[at])
+		a.leave(permits[at])
+		a.leave(permits[at])
 	}
 }
 
@@ -108,15 +108,15 @@ func TestBusyProjectLeavesRoomForOthers(t *testing.T) {
 func TestWaitsAreBounded(t *testing.T) {
 	a := newAdmission(2)
 	busy, who := projectNumber(1), partyAt("192.0.2.1", firstAgent)
-	runs := []*pass{a.ask(who, busy), a.ask(who, projectNumber(2))}
-	early := []*pass{a.ask(who, busy), a.ask(who, busy), a.ask(who, projectNumber(3))}
+	runs := []*permit{a.ask(who, busy), a.ask(who, projectNumber(2))}
+	early := []*permit{a.ask(who, busy), a.ask(who, busy), a.ask(who, projectNumber(3))}
 	if !early[0].watches || early[1].watches || early[2].watches {
 		t.Error("not the first one that waits starts the watch")
 	}
 	if !a.tick() {
 		t.Fatal("nobody waits")
 	}
-	late := []*pass{a.ask(who, busy), a.ask(who, projectNumber(4))}
+	late := []*permit{a.ask(who, busy), a.ask(who, projectNumber(4))}
 	for range writeTicks - 1 {
 		a.tick()
 	}
@@ -135,7 +135,7 @@ func TestWaitsAreBounded(t *testing.T) {
 	}
 	a.leave(runs[0])
 	if late[0].running || !late[1].running {
-		t.Error("the pass went not to the one who had its turn")
+		t.Error("the permit went not to the one who had its turn")
 	}
 	if a.stop(); late[0].refusal != errStopping || !isReady(late[0]) {
 		t.Error("a write waits in a server that stops")
@@ -159,7 +159,7 @@ func TestNewestWriteIsServedFirst(t *testing.T) {
 	a := newAdmission(1)
 	who := partyAt("192.0.2.1", firstAgent)
 	runs := a.ask(who, projectNumber(1))
-	var waiting []*pass
+	var waiting []*permit
 	for at := range 5 {
 		waiting = append(waiting, a.ask(who, projectNumber(2+at)))
 	}
@@ -182,7 +182,7 @@ func TestNewestWriteIsServedFirst(t *testing.T) {
 	a.wantNobody(t)
 }
 
-func isReady(p *pass) bool {
+func isReady(p *permit) bool {
 	select {
 	case <-p.ready:
 		return true
@@ -197,7 +197,7 @@ func TestPassesAreNeitherLostNorMade(t *testing.T) {
 		a := newAdmission(total)
 		addresses := []string{"1.1.1.1", "2001:db8::1", "2001:db8:0:1::1", "2001:db8:1::1"}
 		agents := []id.ID{{}, firstAgent, otherAgent}
-		var held []*pass
+		var held []*permit
 		for range rapid.IntRange(1, 100).Draw(t, "steps") {
 			if len(held) > 0 && rapid.Bool().Draw(t, "leaves") {
 				at := rapid.IntRange(0, len(held)-1).Draw(t, "which")
@@ -221,7 +221,7 @@ func TestPassesAreNeitherLostNorMade(t *testing.T) {
 }
 
 // check checks that the bounds hold and nobody waits without need.
-func (a *admission) check(t failer, held []*pass) {
+func (a *admission) check(t failer, held []*permit) {
 	t.Helper()
 	running, ofProject, waiting := 0, map[id.ID]int{}, 0
 	for _, one := range held {
@@ -355,7 +355,7 @@ func BenchmarkAdmission(b *testing.B) {
 	a := newAdmission(writesRunning)
 	who, project := partyAt("192.0.2.1", firstAgent), projectNumber(1)
 	b.RunParallel(func(pb *testing.PB) {
-		var p pass
+		var p permit
 		for pb.Next() {
 			a.enter(&p, who, project)
 			a.leave(&p)

@@ -53,8 +53,8 @@ type exchange struct {
 	overLimit, cutOff bool
 	// unused says that the request counts as a creation, and that it has created nothing so far.
 	unused bool
-	// writing is the pass of a write.
-	writing pass
+	// writing is the permit of a write.
+	writing permit
 	// verbose says that the answer of a tool that writes has all members.
 	verbose bool
 	// carriedOut says that the request is a write that was carried out, so it is not refused.

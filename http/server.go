@@ -186,7 +186,7 @@ type Server struct {
 	slots    waitSlots
 	// computing has the slots of expensive operations.
 	computing computing
-	// writes has the passes of writes.
+	// writes has the permits of writes.
 	writes admission
 	mcp    *mcpServer
 	// lines are connections to other members.

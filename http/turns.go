@@ -31,7 +31,7 @@ type callerTurns struct {
 }
 
 // add puts a request behind those of its caller.
-func (t *turns) add(p *pass) {
+func (t *turns) add(p *permit) {
 	if t.byID == nil {
 		t.byID = map[id.ID]*list.Element{}
 	}
@@ -54,16 +54,16 @@ func (t *turns) add(p *pass) {
 }
 
 // next takes out the request whose turn it is, at a time in ticks; nil if none waits.
-func (t *turns) next(now uint64) *pass {
+func (t *turns) next(now uint64) *permit {
 	if t.requests == 0 {
 		return nil
 	}
 	at := t.networks.Front()
 	network := networkOf(at)
 	of := network.callers.Front()
-	p := passOf(callerOf(of).requests.Front())
+	p := permitOf(callerOf(of).requests.Front())
 	if p.since == now {
-		p = passOf(callerOf(of).requests.Back())
+		p = permitOf(callerOf(of).requests.Back())
 	}
 	t.networks.MoveToBack(at)
 	network.callers.MoveToBack(of)
@@ -72,12 +72,12 @@ func (t *turns) next(now uint64) *pass {
 }
 
 // these appends the requests of a kind that wait here.
-func (t *turns) these(found []*pass, kind func(*pass) bool) []*pass {
+func (t *turns) these(found []*permit, kind func(*permit) bool) []*permit {
 	for at := t.networks.Front(); at != nil; at = at.Next() {
 		for of := networkOf(at).callers.Front(); of != nil; of = of.Next() {
 			requests := &callerOf(of).requests
 			for one := requests.Front(); one != nil; one = one.Next() {
-				if p := passOf(one); kind(p) {
+				if p := permitOf(one); kind(p) {
 					found = append(found, p)
 				}
 			}
@@ -87,7 +87,7 @@ func (t *turns) these(found []*pass, kind func(*pass) bool) []*pass {
 }
 
 // remove takes out a request that waits here.
-func (t *turns) remove(p *pass) {
+func (t *turns) remove(p *permit) {
 	at := t.byID[p.who.network]
 	network := networkOf(at)
 	of := network.byID[p.who.caller()]
@@ -121,8 +121,8 @@ func callerOf(at *list.Element) *callerTurns {
 	return c
 }
 
-func passOf(at *list.Element) *pass {
-	p, ok := at.Value.(*pass)
+func permitOf(at *list.Element) *permit {
+	p, ok := at.Value.(*permit)
 	if !ok {
 		panic("http: a foreign value in turns")
 	}
