@@ -51,7 +51,7 @@ func (s *Server) passes(x *exchange, op *api.Operation) bool {
 	return s.cfg.Group != nil && !x.passed && (op.Writes() || op.OnLeader) && !s.cfg.Group.Leads()
 }
 
-// passOperation reads the body of a request and passes it on. Errors: those of readBody, beginWork
+// passOperation reads the body of a request and passes it on. Errors: those of checkSize, readBody
 // and pass.
 func (s *Server) passOperation(x *exchange, found *route) error {
 	if err := x.checkSize(found.bodyMax); err != nil {
@@ -99,24 +99,18 @@ func (s *Server) pass(x *exchange, body []byte) error {
 	p.fill(body)
 	defer fasthttp.ReleaseRequest(p.request)
 	for {
-		outcome := outcomeNothing
-		if p.sent {
-			outcome = outcomeUnknown
-		}
 		if leader := p.group.Leader(); leader != 0 {
-			answer, got := p.ask(leader)
-			if got == "" {
+			if answer := p.ask(leader); answer != nil {
 				x.takeAnswer(answer)
 				return nil
 			}
-			outcome = got
 		}
-		if outcome == outcomeUnknown && !p.repeatable {
+		if p.sent && !p.repeatable {
 			return api.ErrOutcomeUnknown()
 		}
 		switch {
 		case time.Since(p.begun) < s.cfg.leaderWait:
-		case outcome == outcomeUnknown:
+		case p.sent:
 			return api.ErrOutcomeUnknown()
 		default:
 			return errNoLeader()
@@ -152,7 +146,8 @@ type passing struct {
 	request    *fasthttp.Request
 	begun      time.Time
 	repeatable bool
-	// sent says that some try may have reached a leader.
+	// sent says that some try may have taken effect: a leader may have got it, and has not said that
+	// nothing was done.
 	sent bool
 }
 
@@ -186,15 +181,12 @@ func (p *passing) fill(body []byte) {
 	p.request.SetBodyRaw(body)
 }
 
-// ask sends the request to a leader. The outcome is empty with an answer.
-func (p *passing) ask(leader uint64) (answer *fasthttp.Response, outcome string) {
-	outcome = outcomeNothing
-	if p.sent {
-		outcome = outcomeUnknown
-	}
+// ask sends the request to a leader and returns its answer, nil if there is none for the client;
+// sent then says whether the request may have taken effect.
+func (p *passing) ask(leader uint64) *fasthttp.Response {
 	line, err := p.lines.take(p.group, leader)
 	if err != nil {
-		return nil, outcome
+		return nil
 	}
 	answer, begun, err := line.exchange(p.request, func() bool {
 		now := p.group.Leader()
@@ -202,21 +194,17 @@ func (p *passing) ask(leader uint64) (answer *fasthttp.Response, outcome string)
 	})
 	if err != nil {
 		p.lines.drop(line)
-		if begun {
-			p.sent, outcome = true, outcomeUnknown
-		}
-		return nil, outcome
+		p.sent = p.sent || begun
+		return nil
 	}
 	p.lines.giveBack(line, answer.ConnectionClose())
 	switch said := string(answer.Header.Peek(headerOutcome)); said {
 	case outcomeNothing, outcomeUnknown:
 		fasthttp.ReleaseResponse(answer)
-		if said == outcomeUnknown {
-			p.sent, outcome = true, said
-		}
-		return nil, outcome
+		p.sent = p.sent || said == outcomeUnknown
+		return nil
 	}
-	return answer, ""
+	return answer
 }
 
 // takeAnswer answers with what the leader has answered, its request ID and limits included.
