@@ -120,3 +120,44 @@ func (c *Call) projectID() (id.ID, error) {
 func errProjectNotFound() error {
 	return fault.New(fault.ProjectNotFound, "There is no such project.")
 }
+
+// readable returns the published view of the project in the path if the caller may see it.
+func (c *Call) readable() (*work.Project, error) {
+	project, err := c.projectID()
+	if err != nil {
+		return nil, err
+	}
+	return c.readableProject(project)
+}
+
+// readableProject returns the published view of a project if the caller may see it.
+func (c *Call) readableProject(project id.ID) (*work.Project, error) {
+	view, err := c.Service.Engine.ProjectFor(project, c.Agent)
+	if view == nil && err == nil {
+		err = errProjectNotFound()
+	}
+	return view, err
+}
+
+// changesetOf returns the changeset in the path of a readable project: CHANGESET_NOT_FOUND.
+func (c *Call) changesetOf(view *work.Project) (*work.Changeset, error) {
+	return findChangeset(view, c.Param("changeset"))
+}
+
+// changesetWanted returns the changeset that the query names, or the head. Errors:
+// CHANGESET_NOT_FOUND.
+func (c *Call) changesetWanted(view *work.Project) (*work.Changeset, error) {
+	if wanted := c.Query[changesetQuery.Name]; wanted != "" {
+		return findChangeset(view, wanted)
+	}
+	return view.Head(), nil
+}
+
+func findChangeset(view *work.Project, text string) (*work.Changeset, error) {
+	if wanted, ok := id.Parse(id.Changeset, text); ok {
+		if changeset, found := view.Changeset(wanted); found {
+			return changeset, nil
+		}
+	}
+	return nil, fault.New(fault.ChangesetNotFound, "The project has no such changeset.")
+}
