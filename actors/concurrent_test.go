@@ -44,7 +44,7 @@ func TestOneKeyOneEffect(t *testing.T) {
 				for {
 					done, err := e.Do(api.Order{
 						Project: project, Agent: owner, Command: putOf(path, "once"),
-						Idempotency: recording(path, "put"),
+						Idempotency: keyFor(path, "put"),
 					})
 					switch {
 					case fault.CodeOf(err) == fault.IdempotencyInProgress:

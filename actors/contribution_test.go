@@ -35,7 +35,9 @@ func newContributors(t *testing.T) *contributors {
 	return c
 }
 
-func (c *contributors) do(who id.ID, command work.Command, key *api.Recording) (api.Done, error) {
+func (c *contributors) do(
+	who id.ID, command work.Command, key *api.IdempotencyKey,
+) (api.Done, error) {
 	return c.e.Do(api.Order{Project: c.project, Agent: who, Command: command, Idempotency: key})
 }
 
@@ -71,7 +73,7 @@ func (c *contributors) submit(content string, paths ...string) {
 }
 
 // accept is what a handler does: it plans on the published view, and again where that has moved.
-func (c *contributors) accept(who id.ID, key *api.Recording) error {
+func (c *contributors) accept(who id.ID, key *api.IdempotencyKey) error {
 	for {
 		view := viewOf(c.t, c.e, c.project)
 		from, _ := view.Contribution(c.offer)
@@ -100,7 +102,7 @@ func TestAcceptanceRaces(t *testing.T) {
 		var all sync.WaitGroup
 		errs := make([]error, 2)
 		for at, who := range []id.ID{c.owner, c.mia} {
-			all.Go(func() { errs[at] = c.accept(who, recording(fmt.Sprint(round, who), "accept")) })
+			all.Go(func() { errs[at] = c.accept(who, keyFor(fmt.Sprint(round, who), "accept")) })
 		}
 		all.Go(func() {
 			command := c.write(fmt.Sprint("new/", round), "second")
@@ -178,7 +180,7 @@ func TestRefusalIsNoted(t *testing.T) {
 	mustPut(t, c.e, c.project, c.owner, "a", "1\n")
 	c.submit("ours ", "a")
 	mustPut(t, c.e, c.project, c.owner, "a", "theirs\n")
-	key := recording("key", "accept")
+	key := keyFor("key", "accept")
 	for range 2 {
 		if err := c.accept(c.mia, key); fault.CodeOf(err) != fault.ContributionConflict {
 			t.Fatalf("accepted in conflict: %v", err)

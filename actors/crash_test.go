@@ -32,7 +32,7 @@ const crashDirEnv = "PWS_CRASH_DIR"
 func crashRequest(e *Engine, projects []id.ID, owner id.ID, worker, step int) (api.Order, error) {
 	name := fmt.Sprintf("%d-%d", worker, step)
 	order := api.Order{
-		Project: projects[worker%len(projects)], Agent: owner, Idempotency: recording(name, name),
+		Project: projects[worker%len(projects)], Agent: owner, Idempotency: keyFor(name, name),
 		Command: putOf(fmt.Sprint("one/", worker), name),
 	}
 	if step%3 > 0 {

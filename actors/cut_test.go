@@ -58,7 +58,7 @@ func newCutLog(t *testing.T) *cutLog {
 		c.note(t, e)
 		content := blobOf(fmt.Sprint("several ", step))
 		done, err := e.Do(api.Order{Project: projects[1], Agent: owner,
-			Idempotency: recording(fmt.Sprint(step), "publish"),
+			Idempotency: keyFor(fmt.Sprint(step), "publish"),
 			Command: &work.PublishChangeset{
 				Base: viewOf(t, e, projects[1]).Head().ID,
 				Operations: []work.Operation{

@@ -135,7 +135,7 @@ func (s *groupSim) write(o *simServer) {
 	}
 	made := o.orders.give(request, api.Order{
 		Project: project, Agent: view.Owner, Command: simCommand(request),
-		Idempotency: recording(fmt.Sprint(request), "write"),
+		Idempotency: keyFor(fmt.Sprint(request), "write"),
 	})
 	made.request = request
 	s.open = append(s.open, made)

@@ -94,10 +94,10 @@ func mustPut(t testing.TB, e *Engine, project, who id.ID, path, content string) 
 	}
 }
 
-// recording is an Idempotency-Key of a name, for a request of a name.
-func recording(key, request string) *api.Recording {
+// keyFor is an Idempotency-Key of a name, for a request of a name.
+func keyFor(key, request string) *api.IdempotencyKey {
 	k, r := sha256.Sum256([]byte(key)), sha256.Sum256([]byte(request))
-	return &api.Recording{Key: api.IdempotencyKey{Hash: [16]byte(k[:]), Fingerprint: [16]byte(r[:])}}
+	return &api.IdempotencyKey{Hash: [16]byte(k[:]), Fingerprint: [16]byte(r[:])}
 }
 
 func viewOf(t testing.TB, e *Engine, project id.ID) *work.Project {

@@ -15,7 +15,7 @@ func TestKeysAreFreeAfterAWeek(t *testing.T) {
 	e, project, owner := oneProject(t, nil)
 	do := func(request, content string) (api.Done, error) {
 		return e.Do(api.Order{Project: project, Agent: owner, Command: putOf("a", content),
-			Idempotency: recording("key", request)})
+			Idempotency: keyFor("key", request)})
 	}
 	first, err := do("first", "1")
 	if err != nil || first.Replayed {

@@ -171,7 +171,7 @@ func (a *identityActor) run(o *identityOrder) {
 		return
 	}
 	stamp := a.engine.stamp(o.Agent)
-	if a.replay(o, stamp.Now) {
+	if a.answerRepeat(o, stamp.Now) {
 		return
 	}
 	outcome, err := o.Command.Decide(a.working,
@@ -195,7 +195,8 @@ func (a *identityActor) refuse(o *identityOrder, err error) {
 	a.last.after(o)
 }
 
-func (a *identityActor) replay(o *identityOrder, now int64) bool {
+// answerRepeat answers an order whose key is known, as that of a project does.
+func (a *identityActor) answerRepeat(o *identityOrder, now int64) bool {
 	if o.Idempotency == nil {
 		return false
 	}
@@ -208,8 +209,7 @@ func (a *identityActor) replay(o *identityOrder, now int64) bool {
 		return true
 	}
 	if _, durable := a.engine.Identity().Replay(o.Agent, o.Idempotency.Hash, now); !durable {
-		a.refuse(o, fault.New(fault.IdempotencyInProgress, "The first request is still running.").
-			With("retry_after_seconds", 1))
+		a.refuse(o, errInProgress())
 		return true
 	}
 	body, err := unpack(record.Body)

@@ -46,14 +46,14 @@ func TestAnswersWaitForTheLog(t *testing.T) {
 	owner, other := register(t, e, "owner"), register(t, e, "other")
 	project := createProject(t, e, owner, work.Public)
 	first := api.Order{
-		Project: project, Agent: owner, Command: putOf("a", "1"), Idempotency: recording("k", "r"),
+		Project: project, Agent: owner, Command: putOf("a", "1"), Idempotency: keyFor("k", "r"),
 	}
 	if _, err := e.Do(first); err != nil {
 		t.Fatal(err)
 	}
 	h, _ := e.handles.Load(project)
 	refused := first
-	refused.Idempotency = recording("k", "another request")
+	refused.Idempotency = keyFor("k", "another request")
 	for name, one := range map[string]api.Order{
 		"refused by role": {Project: project, Agent: other, Command: putOf("a", "2")},
 		"repeat":          first,
@@ -85,7 +85,7 @@ func TestRepeatWhileTheFirstRequestRuns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			one := api.Order{
 				Project: project, Agent: owner, Command: putOf(name, "1"),
-				Idempotency: recording(name, "r"),
+				Idempotency: keyFor(name, "r"),
 			}
 			if _, err := e.Do(one); err != nil {
 				t.Fatal(err)

@@ -68,7 +68,7 @@ func (a *projectActor) run(o *order) {
 		return
 	}
 	if o.Idempotency != nil {
-		if known := a.replay(o); known {
+		if known := a.answerRepeat(o); known {
 			return
 		}
 	}
@@ -112,10 +112,10 @@ func (a *projectActor) refuse(o *order, err error) {
 	a.last.after(o)
 }
 
-// replay answers an order whose key is known: from the stored result, or with
+// answerRepeat answers an order whose key is known: from the stored result, or with
 // IDEMPOTENCY_KEY_REUSED or IDEMPOTENCY_IN_PROGRESS.
-func (a *projectActor) replay(o *order) bool {
-	key := o.Idempotency.Key
+func (a *projectActor) answerRepeat(o *order) bool {
+	key := o.Idempotency
 	nth, known := a.keys[key.Hash]
 	if !known {
 		return false
@@ -130,8 +130,7 @@ func (a *projectActor) replay(o *order) bool {
 	}
 	view := a.handle.view.Load()
 	if view == nil || !reached(view.project, nth) {
-		a.refuse(o, fault.New(fault.IdempotencyInProgress, "The first request is still running.").
-			With("retry_after_seconds", 1))
+		a.refuse(o, errInProgress())
 		return true
 	}
 	body, err := unpack(record.Body)
@@ -148,6 +147,12 @@ func (a *projectActor) replay(o *order) bool {
 	}
 	a.last.after(o)
 	return true
+}
+
+// errInProgress is about a repeat of a request that is not durable yet.
+func errInProgress() error {
+	return fault.New(fault.IdempotencyInProgress, "The first request is still running.").
+		With("retry_after_seconds", 1)
 }
 
 func reached(p *work.Project, nth uint64) bool {
@@ -174,13 +179,13 @@ func (a *projectActor) commit(o *order, decision work.Decision, stamp work.Stamp
 		Target: datadir.TargetProject, ID: a.handle.id, Now: stamp.Now, Agent: stamp.Agent,
 	}
 	done := api.Done{Project: next, Result: decision.Result}
-	recording := o.Idempotency
+	key := o.Idempotency
 	if decision.Refusal != nil {
 		// A request that fails does not use up its key.
-		recording, done = nil, api.Done{Project: next}
+		key, done = nil, api.Done{Project: next}
 	}
-	if recording != nil {
-		e.Result = a.remember(recording, next, decision.Result, stamp, &done)
+	if key != nil {
+		e.Result = a.remember(o, next, decision.Result, stamp, &done)
 	}
 	c := &commit{
 		engine: a.engine, handle: a.handle, order: o, project: next, events: decision.Events,
@@ -217,7 +222,7 @@ func (a *projectActor) commit(o *order, decision work.Decision, stamp work.Stamp
 		return
 	}
 	a.last = &c.waiters
-	a.noteKeys(before, recording)
+	a.noteKeys(before, key)
 }
 
 // reserveAll takes quota and memory for an entry and the state that it makes: QUOTA_EXCEEDED,
@@ -267,15 +272,15 @@ func (a *projectActor) apply(next *work.Project, events []work.Event, at work.Mo
 
 // remember keeps the result of a key in the next state and makes its form for the log.
 func (a *projectActor) remember(
-	r *api.Recording, next *work.Project, result work.Result, stamp work.Stamp, done *api.Done,
+	o *order, next *work.Project, result work.Result, stamp work.Stamp, done *api.Done,
 ) []byte {
 	record := work.Idempotent{
-		Key: r.Key.Hash, Fingerprint: r.Key.Fingerprint,
+		Key: o.Idempotency.Hash, Fingerprint: o.Idempotency.Fingerprint,
 		ExpiresAt: stamp.Now + work.IdempotencySeconds*1000,
 		Result:    result, Guest: next.RoleOf(stamp.Agent) == work.NoRole,
 	}
-	if r.Render != nil {
-		made := r.Render(next, result)
+	if o.Render != nil {
+		made := o.Render(next, result)
 		done.Rendered = made
 		record.Status, record.Body = made.Status, pack(made.Body)
 		record.Tasks, record.LeftOut = made.Tasks, made.LeftOut
@@ -290,18 +295,18 @@ func (a *projectActor) remember(
 
 // noteKeys keeps the index of keys in step with the working state: results that have run out leave
 // at the front, a new one comes at the end.
-func (a *projectActor) noteKeys(before *work.Project, recording *api.Recording) {
-	if recording == nil {
+func (a *projectActor) noteKeys(before *work.Project, key *api.IdempotencyKey) {
+	if key == nil {
 		return
 	}
 	first, end := a.working.IdempotentRange()
 	for ; a.keysFirst < first; a.keysFirst++ {
-		key, ok := before.ResultKey(a.keysFirst)
-		if ok && a.keys[key] == a.keysFirst {
-			delete(a.keys, key)
+		old, ok := before.ResultKey(a.keysFirst)
+		if ok && a.keys[old] == a.keysFirst {
+			delete(a.keys, old)
 		}
 	}
-	a.keys[recording.Key.Hash] = end - 1
+	a.keys[key.Hash] = end - 1
 }
 
 // indexKeys makes the index of keys for a state.

@@ -99,7 +99,7 @@ func TestReignEnds(t *testing.T) {
 	project := createProject(t, n.e, owner, work.Public)
 	g.atOnce = false
 	putIt := api.Order{
-		Project: project, Agent: owner, Command: putOf("w", "1"), Idempotency: recording("k", "r"),
+		Project: project, Agent: owner, Command: putOf("w", "1"), Idempotency: keyFor("k", "r"),
 	}
 	first, waits := n.give(1, putIt), n.give(0, api.Order{
 		Project: project, Agent: owner, Command: &work.DeleteFile{Path: "other"},
@@ -265,7 +265,7 @@ func (r *reignTest) request(n *node) {
 	name := fmt.Sprint(request)
 	made := n.give(r.tags, api.Order{
 		Project: project, Agent: viewOf(r.group.t, n.e, project).Owner,
-		Command: putOf("w/"+name, name), Idempotency: recording(name, "put"),
+		Command: putOf("w/"+name, name), Idempotency: keyFor(name, "put"),
 	})
 	made.request = request
 	r.open = append(r.open, made)

@@ -36,7 +36,7 @@ func (r *raced) write() {
 	r.writes++
 	name := fmt.Sprint("n", r.writes)
 	mustPut(r.t, r.e, r.project, r.owner, name, name)
-	if _, err := r.do(r.owner, putOf(name, name+" again"), recording(name, "put")); err != nil {
+	if _, err := r.do(r.owner, putOf(name, name+" again"), keyFor(name, "put")); err != nil {
 		r.t.Fatal(err)
 	}
 	other := createProject(r.t, r.e, register(r.t, r.e, "agent-"+name), work.Public)
@@ -134,7 +134,7 @@ func TestKeyEndsToTheMillisecond(t *testing.T) {
 	do := func() bool {
 		t.Helper()
 		done, err := (&contributors{e: e, project: project}).do(owner, putOf("a", fmt.Sprint(at.Load())),
-			recording("key", "put"))
+			keyFor("key", "put"))
 		if err != nil {
 			t.Fatal(err)
 		}

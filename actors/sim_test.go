@@ -165,9 +165,9 @@ func (s *simulation) work(key string) {
 		}
 		return
 	}
-	order.Idempotency = recording(key, request)
+	order.Idempotency = keyFor(key, request)
 	if s.pick(2) == 0 {
-		order.Idempotency.Render = func(p *work.Project, _ work.Result) api.Rendered {
+		order.Render = func(p *work.Project, _ work.Result) api.Rendered {
 			return api.Rendered{Status: 201, Body: fmt.Append(nil, p.Revision)}
 		}
 	}
@@ -263,8 +263,8 @@ func (s *simulation) identity(command identity.Command, agent id.ID) (api.Identi
 	order := identityOrderOf(command)
 	order.Agent = agent
 	if s.pick(3) == 0 {
-		key := recording(fmt.Sprint("key ", s.pick(20)), fmt.Sprintf("%T", command)).Key
-		order.Idempotency = &key
+		key := fmt.Sprint("key ", s.pick(20))
+		order.Idempotency = keyFor(key, fmt.Sprintf("%T", command))
 		order.Render = func(*identity.State, identity.Result) (int, []byte) {
 			return 201, []byte("answer")
 		}

@@ -69,7 +69,7 @@ func openSpaceCrash(t *testing.T, dir string) *spaceCrash {
 func (c *spaceCrash) do(worker, step int) (api.Done, error) {
 	name := fmt.Sprintf("%d-%d", worker, step)
 	order := api.Order{
-		Project: c.project, Agent: c.agents[worker], Idempotency: recording(name, name),
+		Project: c.project, Agent: c.agents[worker], Idempotency: keyFor(name, name),
 	}
 	write := func(space id.ID, path string) *work.WriteWorkspaceFile {
 		return &work.WriteWorkspaceFile{

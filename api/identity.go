@@ -20,8 +20,8 @@ type Identities interface {
 	Secret() []byte
 }
 
-// IdentityOrder is one command to the identity actor. Replay finds the stored result of a key, and
-// Render makes the answer that is stored with the effect; both are nil without a key.
+// IdentityOrder is one command to the identity actor. Idempotency is nil without a key. With
+// one, Render makes the answer that is stored with the effect.
 type IdentityOrder struct {
 	Command     identity.Command
 	Agent       id.ID

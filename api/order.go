@@ -13,16 +13,11 @@ type Order struct {
 	Project id.ID
 	Command work.Command
 	Agent   id.ID
-	// Idempotency is nil without a key.
-	Idempotency *Recording
-}
-
-// Recording says how the result of a command is kept for repeats of its Idempotency-Key.
-type Recording struct {
-	Key IdempotencyKey
-	// Render makes the original answer, in the entry that carries the effect. It is nil where the
-	// answer is a function of the Result and of immutable records alone: then the Result is kept and
-	// the answer is rendered again.
+	// Idempotency is nil without a key. With one, the result is kept for repeats.
+	Idempotency *IdempotencyKey
+	// Render makes the original answer, in the entry that carries the effect. It is nil without a key
+	// and where the answer is a function of the Result and of immutable records alone: then the
+	// Result is kept and the answer is rendered again.
 	Render func(project *work.Project, result work.Result) Rendered
 }
 
@@ -65,13 +60,12 @@ func (c *Call) do(
 	if c.OnlyAsks {
 		return Done{}, c.asked(project, command)
 	}
-	order := Order{Project: project, Command: command, Agent: c.Agent}
-	if c.Idempotency != nil {
-		order.Idempotency = &Recording{Key: *c.Idempotency}
-		if render != nil {
-			order.Idempotency.Render = func(p *work.Project, r work.Result) Rendered {
-				return c.renderStored(p, r, render)
-			}
+	order := Order{
+		Project: project, Command: command, Agent: c.Agent, Idempotency: c.Idempotency,
+	}
+	if c.Idempotency != nil && render != nil {
+		order.Render = func(p *work.Project, r work.Result) Rendered {
+			return c.renderStored(p, r, render)
 		}
 	}
 	done, err := c.Service.Engine.Do(order)
