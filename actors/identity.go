@@ -200,7 +200,7 @@ func (a *identityActor) answerRepeat(o *identityOrder, now int64) bool {
 	if o.Idempotency == nil {
 		return false
 	}
-	record, known := a.working.Replay(o.Agent, o.Idempotency.Hash, now)
+	record, known := a.working.StoredResult(o.Agent, o.Idempotency.Hash, now)
 	if !known {
 		return false
 	}
@@ -208,7 +208,7 @@ func (a *identityActor) answerRepeat(o *identityOrder, now int64) bool {
 		a.refuse(o, err)
 		return true
 	}
-	if _, durable := a.engine.Identity().Replay(o.Agent, o.Idempotency.Hash, now); !durable {
+	if _, durable := a.engine.Identity().StoredResult(o.Agent, o.Idempotency.Hash, now); !durable {
 		a.refuse(o, errInProgress())
 		return true
 	}
@@ -236,7 +236,7 @@ func (a *identityActor) commit(
 	done := api.IdentityDone{State: next, Result: outcome.Result}
 	if refusal == nil && o.Idempotency != nil && o.Render != nil {
 		done.Status, done.Body = o.Render(next, outcome.Result)
-		kept := identity.NewIdemStored(o.Agent, o.Idempotency.Hash, o.Idempotency.Fingerprint,
+		kept := identity.NewResultStored(o.Agent, o.Idempotency.Hash, o.Idempotency.Fingerprint,
 			now, uint16(done.Status), pack(done.Body))
 		next.Apply(kept, now)
 		outcome.Events = append(outcome.Events, kept)

@@ -120,7 +120,7 @@ func (a *projectActor) answerRepeat(o *order) bool {
 	if !known {
 		return false
 	}
-	record, kept := a.working.IdempotentAt(nth)
+	record, kept := a.working.ResultAt(nth)
 	if !kept || record.ExpiresAt <= a.engine.Now() {
 		return false
 	}
@@ -156,7 +156,7 @@ func errInProgress() error {
 }
 
 func reached(p *work.Project, nth uint64) bool {
-	_, end := p.IdempotentRange()
+	_, end := p.ResultRange()
 	return nth < end
 }
 
@@ -274,7 +274,7 @@ func (a *projectActor) apply(next *work.Project, events []work.Event, at work.Mo
 func (a *projectActor) remember(
 	o *order, next *work.Project, result work.Result, stamp work.Stamp, done *api.Done,
 ) []byte {
-	record := work.Idempotent{
+	record := work.StoredResult{
 		Key: o.Idempotency.Hash, Fingerprint: o.Idempotency.Fingerprint,
 		ExpiresAt: stamp.Now + work.IdempotencySeconds*1000,
 		Result:    result, Guest: next.RoleOf(stamp.Agent) == work.NoRole,
@@ -299,7 +299,7 @@ func (a *projectActor) noteKeys(before *work.Project, key *api.IdempotencyKey) {
 	if key == nil {
 		return
 	}
-	first, end := a.working.IdempotentRange()
+	first, end := a.working.ResultRange()
 	for ; a.keysFirst < first; a.keysFirst++ {
 		old, ok := before.ResultKey(a.keysFirst)
 		if ok && a.keys[old] == a.keysFirst {
@@ -315,9 +315,9 @@ func indexKeys(p *work.Project) (map[[16]byte]uint64, uint64) {
 	if p == nil {
 		return keys, 0
 	}
-	first, end := p.IdempotentRange()
+	first, end := p.ResultRange()
 	for nth := first; nth < end; nth++ {
-		if record, ok := p.IdempotentAt(nth); ok {
+		if record, ok := p.ResultAt(nth); ok {
 			keys[record.Key] = nth
 		}
 	}

@@ -88,7 +88,7 @@ func (c *Call) claimIn(project id.ID, command *work.ClaimNext) (Reply, error) {
 // stored BEFORE its claim and AFTER the previous one failed: IDEMPOTENCY_KEY_REUSED.
 func (c *Call) chosenBefore() (id.ID, error) {
 	key := c.Idempotency
-	record, known := c.Service.Engine.Identity().Replay(c.Agent, key.Hash, c.Now)
+	record, known := c.Service.Engine.Identity().StoredResult(c.Agent, key.Hash, c.Now)
 	if !known {
 		return id.ID{}, nil
 	}

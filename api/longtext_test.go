@@ -92,8 +92,8 @@ func checkLeftOut(t *testing.T, o *testEngine, project id.ID, want int) {
 		t.Fatal(err)
 	}
 	left := 0
-	for nth, to := view.IdempotentRange(); nth < to; nth++ {
-		if kept, _ := view.IdempotentAt(nth); kept.LeftOut {
+	for nth, to := view.ResultRange(); nth < to; nth++ {
+		if kept, _ := view.ResultAt(nth); kept.LeftOut {
 			left++
 		} else if len(kept.Body) > 1000 {
 			t.Errorf("answer %d has %d bytes", nth, len(kept.Body))

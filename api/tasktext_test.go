@@ -134,12 +134,12 @@ func checkStoredAnswers(t *testing.T, o *testEngine, project id.ID) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	from, to := view.IdempotentRange()
+	from, to := view.ResultRange()
 	if to-from != 6 {
 		t.Errorf("%d answers are stored", to-from)
 	}
 	for nth := from; nth < to; nth++ {
-		if kept, _ := view.IdempotentAt(nth); len(kept.Body) > 1000 || len(kept.Tasks) == 0 {
+		if kept, _ := view.ResultAt(nth); len(kept.Body) > 1000 || len(kept.Tasks) == 0 {
 			t.Errorf("answer %d has %d bytes, and texts of %d tasks", nth, len(kept.Body),
 				len(kept.Tasks))
 		}

@@ -29,12 +29,12 @@ type AgentRecord struct {
 type Agent struct {
 	AgentRecord
 
-	keys     []*Key     // by creation
-	sessions []*Session // by start
-	idem     []*Idem    // by storing
-	marks    *Marks     // nil for none
-	profile  *Profile   // nil for none
-	dueAt    int64      // when the first of them can be forgotten, 0 for never
+	keys     []*Key          // by creation
+	sessions []*Session      // by start
+	results  []*StoredResult // by storing
+	marks    *Marks          // nil for none
+	profile  *Profile        // nil for none
+	dueAt    int64           // when the first of them can be forgotten, 0 for never
 }
 
 // Keys returns the agent's keys, the oldest first; the slice must not be modified.
@@ -65,15 +65,15 @@ func (a *Agent) activeKeys() int {
 	return count
 }
 
-// firstDue returns when the oldest session or idempotency record can be dropped, 0 for never. After
+// firstDue returns when the oldest session or stored result can be dropped, 0 for never. After
 // a prune it is later than the time of the prune.
 func (a *Agent) firstDue() int64 {
 	due := int64(0)
 	if len(a.sessions) > 0 {
 		due = a.sessions[0].forgetAt()
 	}
-	if len(a.idem) > 0 && (due == 0 || a.idem[0].ExpiresAt < due) {
-		due = a.idem[0].ExpiresAt
+	if len(a.results) > 0 && (due == 0 || a.results[0].ExpiresAt < due) {
+		due = a.results[0].ExpiresAt
 	}
 	return due
 }
@@ -125,7 +125,7 @@ func (e *AgentRegistered) apply(s *State, now int64) {
 	s.putAgent(e.record(now))
 }
 
-// AgentPruned drops the expired sessions and idempotency records of an agent.
+// AgentPruned drops the expired sessions and stored results of an agent.
 type AgentPruned struct {
 	Agent id.ID `cbor:"1,keyasint,omitzero"`
 }
@@ -138,12 +138,12 @@ func (e *AgentPruned) touched() (id.ID, bool) { return e.Agent, false }
 func (e *AgentPruned) apply(s *State, now int64) {
 	agent := *s.mustAgent(e.Agent)
 	s.pruneSessions(&agent, now)
-	agent.idem = liveIdem(agent.idem, now)
+	agent.results = liveResults(agent.results, now)
 	s.putAgent(&agent)
 }
 
 // Prune drops expired records that other events have not dropped: expired challenges, and
-// sessions and idempotency records of at most 64 agents. The owner sends it periodically, and
+// sessions and stored results of at most 64 agents. The owner sends it periodically, and
 // again at once while it returns events.
 type Prune struct{}
 

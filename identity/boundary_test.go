@@ -29,17 +29,17 @@ func TestCallerIsItsOwnSession(t *testing.T) {
 func TestStoredAnswerEndsToTheMillisecond(t *testing.T) {
 	v := newServer()
 	ada := v.register(t, "ada").Agent.ID
-	first := NewIdemStored(ada, [16]byte{1}, [16]byte{2}, v.now, 201, []byte("a"))
+	first := NewResultStored(ada, [16]byte{1}, [16]byte{2}, v.now, 201, []byte("a"))
 	v.apply(v.now, first)
-	if _, ok := v.state.Replay(ada, first.Key, first.ExpiresAt-1); !ok {
+	if _, ok := v.state.StoredResult(ada, first.Key, first.ExpiresAt-1); !ok {
 		t.Error("not found in the last millisecond")
 	}
-	if _, ok := v.state.Replay(ada, first.Key, first.ExpiresAt); ok {
+	if _, ok := v.state.StoredResult(ada, first.Key, first.ExpiresAt); ok {
 		t.Error("found when it has run out")
 	}
-	v.apply(first.ExpiresAt, NewIdemStored(ada, [16]byte{3}, [16]byte{4}, first.ExpiresAt, 201, nil))
+	v.apply(first.ExpiresAt, NewResultStored(ada, [16]byte{3}, [16]byte{4}, first.ExpiresAt, 201, nil))
 	agent, _ := v.state.Agent(ada)
-	if len(agent.idem) != 1 {
-		t.Errorf("%d answers are kept, one of them has run out", len(agent.idem))
+	if len(agent.results) != 1 {
+		t.Errorf("%d answers are kept, one of them has run out", len(agent.results))
 	}
 }

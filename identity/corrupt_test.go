@@ -152,7 +152,7 @@ func TestEventsThatDoNotFitPanic(t *testing.T) {
 		&SessionStarted{
 			Agent: ada.Agent.ID, Key: ada.Key.ID, Session: none, Hash: ada.Session.Hash,
 		},
-		&IdemStored{Agent: none}, &AgentPruned{Agent: none}, &InboxMarked{Agent: none},
+		&ResultStored{Agent: none}, &AgentPruned{Agent: none}, &InboxMarked{Agent: none},
 	} {
 		func() {
 			defer func() {

@@ -60,7 +60,7 @@
 //	 8 SessionRevoked      1 agent 2 session
 //	 9 SessionSeen         1 agent 2 session
 //	10 AgentPruned         1 agent
-//	11 IdemStored          1 agent 2 key 3 fingerprint 4 expires_at 5 status 6 body
+//	11 ResultStored        1 agent 2 key 3 fingerprint 4 expires_at 5 status 6 body
 //	12 ChallengesSwept
 //	13 ProfileDeclared     1 agent 2 [language] 3 [domain] 4 [task_type] 5 [capability]
 //	                       6 [available_for]
@@ -90,12 +90,12 @@
 // Restoring rejects any bytes other than those that encoding writes.
 //
 //	agent       1 version=1 2 id 3 handle 4 client_name 5 client_version 6 created_at
-//	            7 last_seen_at 8 [key] 9 [session] 10 [idem] 11 profile 12 marks
+//	            7 last_seen_at 8 [key] 9 [session] 10 [result] 11 profile 12 marks
 //	            13 suspended_at 14 suspended_for
 //	  key       1 id 2 public_key 3 created_at 4 revoked_at 5 last_used_at
 //	  session   1 id 2 key 3 credential_hash 4 client_name 5 client_version 6 created_at
 //	            7 expires_at 8 last_seen_at 9 idle_millis
-//	  idem      1 key 2 fingerprint 3 expires_at 4 status 5 body
+//	  result    1 key 2 fingerprint 3 expires_at 4 status 5 body
 //	  profile   1 [language] 2 [domain] 3 [task_type] 4 [capability] 5 [available_for]
 //	            6 declared_at
 //	  marks     1 [step] 2 [single], each 1 place 2 status 3 read_at

@@ -38,7 +38,7 @@ const (
 	KindSessionRevoked     Kind = 8
 	KindSessionSeen        Kind = 9
 	KindAgentPruned        Kind = 10
-	KindIdemStored         Kind = 11
+	KindResultStored       Kind = 11
 	KindChallengesSwept    Kind = 12
 	KindProfileDeclared    Kind = 13
 	KindInboxMarked        Kind = 14
@@ -75,7 +75,7 @@ func init() {
 		func() Event { return new(SessionRevoked) },
 		func() Event { return new(SessionSeen) },
 		func() Event { return new(AgentPruned) },
-		func() Event { return new(IdemStored) },
+		func() Event { return new(ResultStored) },
 		func() Event { return new(ChallengesSwept) },
 		func() Event { return new(ProfileDeclared) },
 		func() Event { return new(InboxMarked) },

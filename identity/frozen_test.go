@@ -121,7 +121,7 @@ func everyKind(t testing.TB) *server {
 	}
 	gone := v.register(t, "gone")
 	v.apply(v.now,
-		NewIdemStored(gone.Agent.ID, [16]byte{1}, [16]byte{2}, v.now, 201, []byte(`{"ok":true}`)))
+		NewResultStored(gone.Agent.ID, [16]byte{1}, [16]byte{2}, v.now, 201, []byte(`{"ok":true}`)))
 	v.now += SessionMillis + SessionMemoryMillis
 	do(&Prune{})
 	ada := v.register(t, "Ada")
@@ -135,7 +135,7 @@ func everyKind(t testing.TB) *server {
 	do(&EndSession{Caller: callerOf(other.Session)})
 	v.login(t, ada.Key, testKey("Ada"))
 	v.reportEach(t, ada.Agent.ID)
-	v.apply(v.now, NewIdemStored(ada.Agent.ID, [16]byte{3}, [16]byte{4}, v.now, 409, nil))
+	v.apply(v.now, NewResultStored(ada.Agent.ID, [16]byte{3}, [16]byte{4}, v.now, 409, nil))
 	do(&MarkInbox{Caller: caller, Status: ItemArchived, Items: []Place{{Entry: 3}, {5, 17}}})
 	do(&MarkInbox{
 		Caller: caller, Status: ItemRead, Items: []Place{{Entry: 4}, {9, 8}}, Through: Place{Entry: 10},

@@ -26,8 +26,8 @@ const (
 	KeyTrustedMillis    = 24 * 3600 * 1000 // from when on a key may revoke older ones
 	KeysActiveMax       = 20
 	KeysMax             = 500
-	IdemMillis          = 604_800 * 1000
-	IdemMax             = 1000
+	ResultMillis        = 604_800 * 1000
+	ResultsMax          = 1000
 	MarksMax            = 5000 // items that one agent has marked one by one
 	MarkStepsMax        = 64
 	ProfileItemsMax     = 50 // values of one list of a profile

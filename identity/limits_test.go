@@ -82,12 +82,12 @@ func TestIdempotencyRecordsAreBounded(t *testing.T) {
 	v := newServer()
 	ada := v.register(t, "ada")
 	key := func(at int) [16]byte { return [16]byte{byte(at), byte(at >> 8)} }
-	for at := range IdemMax + 5 {
+	for at := range ResultsMax + 5 {
 		v.now++
-		v.apply(v.now, NewIdemStored(ada.Agent.ID, key(at), [16]byte{}, v.now, 201, nil))
+		v.apply(v.now, NewResultStored(ada.Agent.ID, key(at), [16]byte{}, v.now, 201, nil))
 	}
-	for at := range IdemMax + 5 {
-		if _, ok := v.state.Replay(ada.Agent.ID, key(at), v.now); ok != (at >= 5) {
+	for at := range ResultsMax + 5 {
+		if _, ok := v.state.StoredResult(ada.Agent.ID, key(at), v.now); ok != (at >= 5) {
 			t.Fatalf("record %d: %v", at, ok)
 		}
 	}

@@ -180,7 +180,7 @@ func (w *world) command() Command {
 func (w *world) step() {
 	if rapid.IntRange(0, 3).Draw(w.rt, "pause") == 0 {
 		w.now += pick(w.rt, "advance", []int64{1, 1, 1, 1, 40_000, 40_000, 61_000, 61_000,
-			299_999, 300_000, -5000, SessionMillis, SessionMemoryMillis, IdemMillis})
+			299_999, 300_000, -5000, SessionMillis, SessionMemoryMillis, ResultMillis})
 	}
 	command, st := w.command(), w.stamp()
 	before := canonical(w.state)
@@ -191,7 +191,7 @@ func (w *world) step() {
 	}
 	w.published = append(w.published, published{w.state, before})
 	if key, ok := command.(*StartKey); ok && err == nil {
-		out.Events = append(out.Events, NewIdemStored(key.Caller.Agent, st.Entropy,
+		out.Events = append(out.Events, NewResultStored(key.Caller.Agent, st.Entropy,
 			[16]byte{1}, st.Now, 201, []byte("{}")))
 	}
 	w.apply(st.Now, out.Events...)

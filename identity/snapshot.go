@@ -17,7 +17,7 @@ type agentSection struct {
 	AgentRecord
 	Keys     []Key          `cbor:"8,keyasint,omitempty"`
 	Sessions []Session      `cbor:"9,keyasint,omitempty"`
-	Idem     []Idem         `cbor:"10,keyasint,omitempty"`
+	Results  []StoredResult `cbor:"10,keyasint,omitempty"`
 	Profile  *storedProfile `cbor:"11,keyasint,omitempty"`
 	Marks    *Marks         `cbor:"12,keyasint,omitempty"`
 }
@@ -54,7 +54,7 @@ func corrupt(format string, values ...any) error {
 }
 
 // EncodeAgent returns the snapshot section of an agent: the record, its keys, sessions and
-// idempotency records. It returns nil if the agent does not exist.
+// stored results. It returns nil if the agent does not exist.
 func (s *State) EncodeAgent(agentID id.ID) []byte {
 	agent, ok := s.agents.get(agentID)
 	if !ok {
@@ -62,7 +62,7 @@ func (s *State) EncodeAgent(agentID id.ID) []byte {
 	}
 	return encodeSection(&agentSection{
 		Version: sectionVersion, AgentRecord: agent.AgentRecord,
-		Keys: values(agent.keys), Sessions: values(agent.sessions), Idem: values(agent.idem),
+		Keys: values(agent.keys), Sessions: values(agent.sessions), Results: values(agent.results),
 		Profile: agent.profile.stored(), Marks: agent.marks,
 	})
 }
@@ -111,7 +111,7 @@ func (s *State) RestoreAgent(data []byte) error {
 func (a *agentSection) agent() *Agent {
 	agent := &Agent{
 		AgentRecord: a.AgentRecord, keys: pointers(a.Keys), sessions: pointers(a.Sessions),
-		idem: pointers(a.Idem), profile: a.Profile.profile(), marks: a.Marks,
+		results: pointers(a.Results), profile: a.Profile.profile(), marks: a.Marks,
 	}
 	for _, key := range agent.keys {
 		key.AgentID = a.ID

@@ -151,7 +151,7 @@ func (b *table) run(command string) (string, error) {
 		return "ok", err
 	case "idem-store":
 		agent := b.agents[b.args["agent"]]
-		b.v.apply(b.v.now, NewIdemStored(agent, idemBytes(b.args["key"]),
+		b.v.apply(b.v.now, NewResultStored(agent, idemBytes(b.args["key"]),
 			idemBytes(b.args["print"]), b.v.now, 201, []byte(b.args["body"])))
 		return "ok", nil
 	case "idem-replay":
@@ -293,7 +293,8 @@ func (b *table) fillChallenges() (string, error) {
 }
 
 func (b *table) replayIdem() (string, error) {
-	record, ok := b.v.state.Replay(b.agents[b.args["agent"]], idemBytes(b.args["key"]), b.v.now)
+	agent, key := b.agents[b.args["agent"]], idemBytes(b.args["key"])
+	record, ok := b.v.state.StoredResult(agent, key, b.v.now)
 	if !ok {
 		return "none", nil
 	}

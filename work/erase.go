@@ -43,12 +43,12 @@ func (e *ProjectErased) apply(p *Project, _ Moment) {
 	head := p.Head()
 	moderation := *p.saved.Moderation
 	moderation.Erased = true
-	_, results := p.IdempotentRange()
+	_, results := p.ResultRange()
 	next := NewProject()
 	next.Record = p.Record
 	next.About = About{Visibility: Private, Reuse: ReferenceOnly, Status: Archived}
 	next.Version++
-	next.saved = savedFields{IdempotentFirst: results, Moderation: &moderation}
+	next.saved = savedFields{ResultsFirst: results, Moderation: &moderation}
 	next.results.first, next.results.end = results, results
 	next.publishEmpty(head.ID, head.CreatedAt)
 	*p = *next
@@ -86,11 +86,11 @@ func RestoreRemoved(head []byte) (*Project, error) {
 		return nil, errors.New("project head: the project is not removed")
 	}
 	p.saved = savedFields{
-		IdempotentFirst: max(record.IdempotentEnd,
-			record.IdempotentFirst+uint64(len(record.Idempotent))),
+		ResultsFirst: max(record.ResultsEnd,
+			record.ResultsFirst+uint64(len(record.Results))),
 		Moderation: record.Moderation, End: record.End,
 	}
-	p.results.first, p.results.end = p.saved.IdempotentFirst, p.saved.IdempotentFirst
+	p.results.first, p.results.end = p.saved.ResultsFirst, p.saved.ResultsFirst
 	p.publishEmpty(record.Head.Event.ID, record.Head.CreatedAt)
 	p.saved.Fork = record.Fork
 	return p, p.restoreStored(record.Stored)

@@ -249,12 +249,12 @@ func DecodeEvent(kind Kind, data []byte) (Event, error) {
 }
 
 // EncodeResult encodes a stored result for the log, in the entry of the events of its command.
-func EncodeResult(one *Idempotent) ([]byte, error) { return encoding.Marshal(one) }
+func EncodeResult(one *StoredResult) ([]byte, error) { return encoding.Marshal(one) }
 
 // DecodeResult decodes a stored result that this or any earlier version has encoded.
-func DecodeResult(data []byte) (one Idempotent, err error) {
+func DecodeResult(data []byte) (one StoredResult, err error) {
 	if err := decoding.Unmarshal(data, &one); err != nil {
-		return Idempotent{}, fmt.Errorf("stored result: %w", err)
+		return StoredResult{}, fmt.Errorf("stored result: %w", err)
 	}
 	return one, nil
 }

@@ -22,8 +22,8 @@ var notSaved = map[string]string{
 	"Project.coordinationShared": "whether another state shares the records",
 	"history.namesShared":        "whether another state shares the names",
 	"history.spilled":            "blocks that a restored project has in the heap",
-	"results.full":               "compared as results; a restored project has other blocks",
-	"results.open":               "compared as results; a restored project has other blocks",
+	"storedResults.full":         "compared as results; a restored project has other blocks",
+	"storedResults.open":         "compared as results; a restored project has other blocks",
 	"Turn.Renewals":              "written by older programs; the frozen snapshot v7 has it",
 	"treeSet.shared":             "whether another state shares the tree",
 	"comments.shared":            "whether another state shares the tree",
@@ -58,7 +58,7 @@ func fieldWorlds(t *testing.T) map[string]*world {
 	answered := newWorld()
 	answered.create(t)
 	for nth := range 20 {
-		answered.project.Remember(work.Idempotent{
+		answered.project.Remember(work.StoredResult{
 			Key: [16]byte{15: byte(nth)}, ExpiresAt: testNow + 1000, Guest: true,
 			Body: make([]byte, work.GuestResultBytesMax/8),
 		}, testNow)
@@ -211,9 +211,9 @@ func bundleWorld() *world {
 
 // resultLeaves are the fields of the stored results of a project, which are bytes in it.
 func resultLeaves(walk *fieldtest.Walk, p *work.Project) (leaves []map[string]string) {
-	first, end := p.IdempotentRange()
+	first, end := p.ResultRange()
 	for nth := first; nth < end; nth++ {
-		one, _ := p.IdempotentAt(nth)
+		one, _ := p.ResultAt(nth)
 		leaves = append(leaves, walk.Leaves(&one))
 	}
 	return leaves

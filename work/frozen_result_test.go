@@ -11,7 +11,7 @@ import (
 )
 
 // frozenResults are stored results as entries of the log have them.
-var frozenResults = map[string]*work.Idempotent{
+var frozenResults = map[string]*work.StoredResult{
 	"rendered-again": {
 		Key: [16]byte{1, 2}, Fingerprint: [16]byte{3}, ExpiresAt: testNow,
 		Result: work.Result{

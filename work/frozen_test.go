@@ -208,7 +208,7 @@ func checkFrozenRecord(t *testing.T, p *work.Project) {
 		c.Source != work.SourceFileDelete || c.Ops[0].Action != work.Delete {
 		t.Errorf("the head is %+v", c)
 	}
-	result, ok := p.IdempotentAt(0)
+	result, ok := p.ResultAt(0)
 	if !ok || result.Key[0] != 3 || result.Status != 201 || string(result.Body) != "body" ||
 		result.Result.Changeset != p.Head().ID {
 		t.Errorf("the stored result is %+v", result)

@@ -33,7 +33,7 @@ type stored struct {
 	kinds  []work.Kind
 	events [][]byte
 	moment work.Moment
-	result *work.Idempotent
+	result *work.StoredResult
 }
 
 // world is the owner of one project as the tests need it: it decides, keeps the log, and applies
@@ -99,7 +99,7 @@ func (w *world) do(who id.ID, command work.Command, key ...byte) (work.Decision,
 		next.Apply(event, entry.moment)
 	}
 	if len(key) > 0 {
-		entry.result = &work.Idempotent{
+		entry.result = &work.StoredResult{
 			Key: [16]byte{key[0]}, Fingerprint: [16]byte{1}, Result: decision.Result,
 			ExpiresAt: stamp.Now + work.IdempotencySeconds*1000,
 		}

@@ -155,17 +155,17 @@ func TestStoredResultsExpire(t *testing.T) {
 	view := w.project
 	w.now = testNow + 3000 + work.IdempotencySeconds*1000
 	put(9)
-	first, end := w.project.IdempotentRange()
+	first, end := w.project.ResultRange()
 	if first != 4 || end != 6 {
 		t.Fatalf("results %d to %d are kept, want 4 to 6", first, end)
 	}
-	if _, kept := w.project.IdempotentAt(3); kept {
+	if _, kept := w.project.ResultAt(3); kept {
 		t.Fatal("a result that ran out is kept")
 	}
-	if record, kept := w.project.IdempotentAt(5); !kept || record.Key[0] != 9 {
+	if record, kept := w.project.ResultAt(5); !kept || record.Key[0] != 9 {
 		t.Fatalf("the newest result is %v", record)
 	}
-	if first, end := view.IdempotentRange(); first != 0 || end != 5 {
+	if first, end := view.ResultRange(); first != 0 || end != 5 {
 		t.Fatalf("an older view keeps %d to %d, want 0 to 5", first, end)
 	}
 }
@@ -236,7 +236,7 @@ func TestManyStoredResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, end := restored.IdempotentRange(); end != uint64(count) {
+	if _, end := restored.ResultRange(); end != uint64(count) {
 		t.Fatalf("%d results, want %d", end, count)
 	}
 }

@@ -73,7 +73,7 @@ func published(p *work.Project, n, files int, keyed bool) *work.Project {
 		}},
 	}, work.Moment{Now: testNow, Agent: agent("ann")})
 	if keyed {
-		next.Remember(work.Idempotent{
+		next.Remember(work.StoredResult{
 			Key: [16]byte(agent(fmt.Sprint("key", n))), Fingerprint: [16]byte(agent("same")),
 			ExpiresAt: testNow + 1000*work.IdempotencySeconds,
 			Result:    work.Result{Changeset: next.Head().ID},

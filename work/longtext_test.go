@@ -108,7 +108,7 @@ func TestFrozenLongTexts(t *testing.T) {
 	if past != 2 {
 		t.Errorf("%d past contents", past)
 	}
-	result, kept := p.IdempotentAt(0)
+	result, kept := p.ResultAt(0)
 	if !kept || !result.LeftOut {
 		t.Errorf("the stored result is %+v", result)
 	}

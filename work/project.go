@@ -113,10 +113,10 @@ type savedFields struct {
 	// project is restored; they are saved for listings.
 	Bytes     int64           `cbor:"11,keyasint"`
 	Languages []LanguageCount `cbor:"12,keyasint,omitempty"`
-	// IdempotentFirst is the number of the oldest stored result that is kept. Of guests, those before
-	// IdempotentGuests are not.
-	IdempotentFirst  uint64 `cbor:"14,keyasint"`
-	IdempotentGuests uint64 `cbor:"86,keyasint,omitempty"`
+	// ResultsFirst is the number of the oldest stored result that is kept. Of guests, those before
+	// GuestResultsFirst are not.
+	ResultsFirst      uint64 `cbor:"14,keyasint"`
+	GuestResultsFirst uint64 `cbor:"86,keyasint,omitempty"`
 	// State is nil until an agent writes one, Checkpoint until there is one.
 	State      *State      `cbor:"19,keyasint,omitempty"`
 	Checkpoint *Checkpoint `cbor:"20,keyasint,omitempty"`
@@ -174,7 +174,7 @@ type Project struct {
 	awayBytes int
 
 	// results holds the results of Idempotency-Keys, resultBytes is the size of their answers.
-	results     results
+	results     storedResults
 	resultBytes int
 	// guestResultBytes is the part of resultBytes that answers to guests take.
 	guestResultBytes int

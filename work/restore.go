@@ -235,10 +235,10 @@ func readChunk(read func(Chunk) ([]byte, error), c Chunk, into any) error {
 
 // restoreResults reads the stored results: first those of full chunks, then those of the head.
 func (p *Project) restoreResults(head *headRecord, chunk func(Chunk) ([]byte, error)) error {
-	end := max(head.IdempotentEnd, head.IdempotentFirst+uint64(len(head.Idempotent)))
-	inHead := end - uint64(len(head.Idempotent))
-	p.results.first, p.results.end = head.IdempotentFirst, head.IdempotentFirst
-	for next := head.IdempotentFirst; next < inHead; {
+	end := max(head.ResultsEnd, head.ResultsFirst+uint64(len(head.Results)))
+	inHead := end - uint64(len(head.Results))
+	p.results.first, p.results.end = head.ResultsFirst, head.ResultsFirst
+	for next := head.ResultsFirst; next < inHead; {
 		var saved resultsRecord
 		number := next / ChunkLen
 		if err := readChunk(chunk, Chunk{ResultsChunk, int(number)}, &saved); err != nil {
@@ -251,14 +251,14 @@ func (p *Project) restoreResults(head *headRecord, chunk func(Chunk) ([]byte, er
 		p.keepResults(saved.Results[next-saved.First:])
 		next = (number + 1) * ChunkLen
 	}
-	p.keepResults(head.Idempotent)
-	if uint64(p.results.len()) != end-head.IdempotentFirst {
+	p.keepResults(head.Results)
+	if uint64(p.results.len()) != end-head.ResultsFirst {
 		return errors.New("project head: results are missing")
 	}
 	return nil
 }
 
-func (p *Project) keepResults(saved []Idempotent) {
+func (p *Project) keepResults(saved []StoredResult) {
 	for at := range saved {
 		one := &saved[at]
 		if p.forgotten(p.results.end, one) {

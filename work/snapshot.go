@@ -23,13 +23,12 @@ type headRecord struct {
 	savedFields
 	Files      int               `cbor:"10,keyasint"`
 	Changesets int               `cbor:"13,keyasint"`
-	Idempotent []Idempotent      `cbor:"15,keyasint,omitempty"`
+	Results    []StoredResult    `cbor:"15,keyasint,omitempty"`
 	Tail       []changesetRecord `cbor:"16,keyasint,omitempty"`
 	// Head repeats the newest changeset without its operations, for listings.
 	Head changesetRecord `cbor:"17,keyasint"`
-	// IdempotentEnd is the number of the next result; Idempotent holds the results after the
-	// last chunk.
-	IdempotentEnd uint64 `cbor:"18,keyasint,omitempty"`
+	// ResultsEnd is the number of the next result; Results holds the results after the last chunk.
+	ResultsEnd uint64 `cbor:"18,keyasint,omitempty"`
 	// Handoffs is the total count; HandoffTail holds the handoffs after the last full chunk.
 	Handoffs    int        `cbor:"21,keyasint,omitempty"`
 	HandoffTail []*Handoff `cbor:"22,keyasint,omitempty"`
@@ -234,7 +233,7 @@ func (p *Project) Chunks(kind ChunkKind) (first, end int) {
 	case BundleChunk:
 		return 0, p.bundleChunks()
 	case ResultsChunk:
-		kept, last := p.IdempotentRange()
+		kept, last := p.ResultRange()
 		return int(kept / ChunkLen), int(last / ChunkLen)
 	}
 	return 0, p.listOf(kind).chunks()
@@ -251,8 +250,8 @@ func (p *Project) ChunkRevision(c Chunk) uint64 {
 
 // resultsRecord is a saved chunk of results without the expired ones, which come first.
 type resultsRecord struct {
-	First   uint64       `cbor:"1,keyasint"`
-	Results []Idempotent `cbor:"2,keyasint"`
+	First   uint64         `cbor:"1,keyasint"`
+	Results []StoredResult `cbor:"2,keyasint"`
 }
 
 // EncodeChunk returns the encoding of a chunk.
@@ -266,7 +265,7 @@ func (p *Project) EncodeChunk(c Chunk) ([]byte, error) {
 	case BundleChunk:
 		return encoding.Marshal(p.bundled)
 	case ResultsChunk:
-		first := max(p.saved.IdempotentFirst, uint64(from))
+		first := max(p.saved.ResultsFirst, uint64(from))
 		return encoding.Marshal(&resultsRecord{
 			First: first, Results: p.resultsBetween(first, uint64(to)),
 		})
@@ -281,18 +280,18 @@ func (p *Project) EncodeHead() ([]byte, error) {
 	_, historyEnd := p.Chunks(HistoryChunk)
 	_, resultsEnd := p.Chunks(ResultsChunk)
 	_, handoffsEnd := p.Chunks(HandoffChunk)
-	kept, last := p.IdempotentRange()
+	kept, last := p.ResultRange()
 	var open []*WorkSession
 	p.sessions.scan(func(s *WorkSession) bool { open = append(open, s); return true })
 	evidence := p.OwnEvidence()
 	return encoding.Marshal(&headRecord{
 		Record: p.Record, savedFields: p.saved, Files: p.live.Len(),
-		Changesets:    p.history.len(),
-		IdempotentEnd: last,
-		Idempotent:    p.resultsBetween(max(kept, uint64(resultsEnd)*ChunkLen), last),
-		Tail:          p.records(historyEnd*ChunkLen, p.history.len()),
-		Head:          head,
-		Handoffs:      len(p.handoffs), HandoffTail: p.handoffs[handoffsEnd*HandoffChunk.Len():],
+		Changesets: p.history.len(),
+		ResultsEnd: last,
+		Results:    p.resultsBetween(max(kept, uint64(resultsEnd)*ChunkLen), last),
+		Tail:       p.records(historyEnd*ChunkLen, p.history.len()),
+		Head:       head,
+		Handoffs:   len(p.handoffs), HandoffTail: p.handoffs[handoffsEnd*HandoffChunk.Len():],
 		Tasks: p.tasks().len(), TaskCounts: p.tasks().countList(), Leases: p.tasks().leases(),
 		Sessions: open, Workspaces: p.workspaces.len(),
 		Contributions: p.contributions.len(), Revisions: p.revisions.len(),

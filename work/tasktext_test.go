@@ -99,7 +99,7 @@ func TestFrozenTaskTexts(t *testing.T) {
 	if len(past) != 2 || !slices.Equal(past, saved) {
 		t.Errorf("past contents are %x, want %x", saved, past)
 	}
-	result, kept := p.IdempotentAt(0)
+	result, kept := p.ResultAt(0)
 	if !kept || len(result.Tasks) != 1 || result.Tasks[0].None() {
 		t.Errorf("the stored result is %+v", result)
 	}

@@ -1,7 +1,7 @@
 package work
 
-// Idempotent is the stored result of one Idempotency-Key.
-type Idempotent struct {
+// StoredResult is the stored result of one Idempotency-Key.
+type StoredResult struct {
 	Key         [16]byte `cbor:"1,keyasint"`
 	Fingerprint [16]byte `cbor:"2,keyasint"`
 	// ExpiresAt is Unix milliseconds; from then on the key is free again.
@@ -24,7 +24,7 @@ type Idempotent struct {
 // of the oldest where a project has more than ResultsMax results or ResultBytesMax bytes of
 // answers, or of those of guests where these have more than GuestResultBytesMax. The new result is
 // always kept.
-func (p *Project) Remember(record Idempotent, now int64) {
+func (p *Project) Remember(record StoredResult, now int64) {
 	p.dropResults(func(_, _ int, record []byte) bool { return resultExpiry(record) <= now })
 	if record.Guest && p.guestResultBytes+len(record.Body) > GuestResultBytesMax {
 		p.dropGuestResults(len(record.Body))
@@ -35,12 +35,12 @@ func (p *Project) Remember(record Idempotent, now int64) {
 	p.addResult(&record)
 }
 
-func (p *Project) addResult(record *Idempotent) {
+func (p *Project) addResult(record *StoredResult) {
 	p.results.add(&p.history, record)
 	p.countResult(record, 1)
 }
 
-func (p *Project) countResult(record *Idempotent, times int) {
+func (p *Project) countResult(record *StoredResult, times int) {
 	p.resultBytes += times * len(record.Body)
 	if record.Guest {
 		p.guestResultBytes += times * len(record.Body)
@@ -51,7 +51,7 @@ func (p *Project) countResult(record *Idempotent, times int) {
 // the limit at once.
 func (p *Project) dropGuestResults(more int) {
 	room := p.guestResultBytes + more - GuestResultBytesMax/4*3
-	from := max(p.results.first, p.saved.IdempotentGuests)
+	from := max(p.results.first, p.saved.GuestResultsFirst)
 	before := from
 	p.results.each(from, p.results.end, func(nth uint64, record []byte) bool {
 		if room <= 0 {
@@ -63,14 +63,14 @@ func (p *Project) dropGuestResults(more int) {
 		}
 		return true
 	})
-	p.saved.IdempotentGuests = before
+	p.saved.GuestResultsFirst = before
 	freed := p.results.forgetGuests(&p.history, from, before)
 	p.resultBytes, p.guestResultBytes = p.resultBytes-freed, p.guestResultBytes-freed
 }
 
 // forgotten reports whether a result was dropped before those of members that are as old.
-func (p *Project) forgotten(nth uint64, one *Idempotent) bool {
-	return one.Guest && nth < p.saved.IdempotentGuests
+func (p *Project) forgotten(nth uint64, one *StoredResult) bool {
+	return one.Guest && nth < p.saved.GuestResultsFirst
 }
 
 // dropOldestResults makes room for an answer of that many bytes. It frees an eighth of the limits
@@ -99,13 +99,13 @@ func (p *Project) dropResults(match func(count, bytes int, record []byte) bool) 
 	if count > 0 {
 		p.results.drop(uint64(count))
 		p.resultBytes, p.guestResultBytes = p.resultBytes-bytes, p.guestResultBytes-guests
-		p.saved.IdempotentFirst = p.results.first
+		p.saved.ResultsFirst = p.results.first
 	}
 }
 
-// IdempotentAt returns the nth result that the project has stored, if it is still kept. Its body
+// ResultAt returns the nth result that the project has stored, if it is still kept. Its body
 // must not be changed.
-func (p *Project) IdempotentAt(nth uint64) (one Idempotent, kept bool) {
+func (p *Project) ResultAt(nth uint64) (one StoredResult, kept bool) {
 	if nth < p.results.first || nth >= p.results.end {
 		return one, false
 	}
@@ -121,8 +121,8 @@ func (p *Project) ResultKey(nth uint64) (key [16]byte, kept bool) {
 	return [16]byte(p.results.at(nth)), true
 }
 
-// IdempotentRange returns the range [first, end) of the stored results that are kept.
-func (p *Project) IdempotentRange() (first, end uint64) { return p.results.first, p.results.end }
+// ResultRange returns the range [first, end) of the stored results that are kept.
+func (p *Project) ResultRange() (first, end uint64) { return p.results.first, p.results.end }
 
 // HasResult reports whether the project keeps a result of a key.
 func (p *Project) HasResult(key [16]byte) (found bool) {
@@ -137,8 +137,8 @@ func (p *Project) HasResult(key [16]byte) (found bool) {
 }
 
 // resultsBetween returns the kept results with the numbers [first, end).
-func (p *Project) resultsBetween(first, end uint64) []Idempotent {
-	list := make([]Idempotent, 0, end-first)
+func (p *Project) resultsBetween(first, end uint64) []StoredResult {
+	list := make([]StoredResult, 0, end-first)
 	p.results.each(first, end, func(_ uint64, record []byte) bool {
 		list = append(list, p.history.result(record))
 		return true

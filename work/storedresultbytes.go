@@ -8,7 +8,7 @@ import (
 	"pws/internal/id"
 )
 
-// results holds the stored results of a project as bytes, because an agent leaves one with nearly
+// storedResults holds the results of a project as bytes, because an agent leaves one with nearly
 // every write. A result is decoded when it is read. Its record:
 //
 //	size of the rest | key (16) | fingerprint (16) | parts (1) | ExpiresAt
@@ -20,7 +20,7 @@ import (
 //	body                        to the end
 //
 // Clones share the bytes, as those of a history.
-type results struct {
+type storedResults struct {
 	// full are the blocks before the open one. Their results that are dropped come first.
 	full []resultBlock
 	open resultBlock
@@ -53,10 +53,10 @@ const (
 	resultGuest     = 1 << 7
 )
 
-func (r *results) len() int { return int(r.end - r.first) }
+func (r *storedResults) len() int { return int(r.end - r.first) }
 
 // add appends a result.
-func (r *results) add(h *history, one *Idempotent) {
+func (r *storedResults) add(h *history, one *StoredResult) {
 	if r.open.data == nil {
 		r.open.first = r.end
 	}
@@ -73,7 +73,7 @@ func (r *results) add(h *history, one *Idempotent) {
 }
 
 // appendResult encodes a result without its body.
-func appendResult(data []byte, h *history, one *Idempotent) []byte {
+func appendResult(data []byte, h *history, one *StoredResult) []byte {
 	var parts byte
 	set := func(part byte, given bool) {
 		if given {
@@ -118,13 +118,13 @@ func appendResult(data []byte, h *history, one *Idempotent) []byte {
 
 // resultExpiry returns ExpiresAt of a record.
 func resultExpiry(record []byte) int64 {
-	var one Idempotent
+	var one StoredResult
 	r := recordReader{data: record, at: len(one.Key) + len(one.Fingerprint) + 1}
 	return r.varint()
 }
 
 // result decodes a record without its size.
-func (h *history) result(record []byte) (one Idempotent) {
+func (h *history) result(record []byte) (one StoredResult) {
 	r := recordReader{data: record}
 	copy(one.Key[:], r.take(len(one.Key)))
 	copy(one.Fingerprint[:], r.take(len(one.Fingerprint)))
@@ -157,7 +157,7 @@ func (h *history) result(record []byte) (one Idempotent) {
 
 // each yields the records with the numbers [from, to), without their sizes, until yield returns
 // false.
-func (r *results) each(from, to uint64, yield func(nth uint64, record []byte) bool) {
+func (r *storedResults) each(from, to uint64, yield func(nth uint64, record []byte) bool) {
 	at, found := slices.BinarySearchFunc(r.full, from, func(b resultBlock, nth uint64) int {
 		return int(int64(b.first) - int64(nth))
 	})
@@ -180,13 +180,13 @@ func (r *results) each(from, to uint64, yield func(nth uint64, record []byte) bo
 }
 
 // at returns the record of a result that is kept.
-func (r *results) at(nth uint64) (found []byte) {
+func (r *storedResults) at(nth uint64) (found []byte) {
 	r.each(nth, nth+1, func(_ uint64, record []byte) bool { found = record; return false })
 	return found
 }
 
 // drop drops the first results, and the blocks that have no others.
-func (r *results) drop(count uint64) {
+func (r *storedResults) drop(count uint64) {
 	r.first += count
 	blocks := 0
 	for blocks < len(r.full) && r.after(blocks) <= r.first {
@@ -200,7 +200,7 @@ func (r *results) drop(count uint64) {
 
 // forgetGuests drops the bodies of the results of guests with the numbers [from, before), and
 // returns their size.
-func (r *results) forgetGuests(h *history, from, before uint64) (freed int) {
+func (r *storedResults) forgetGuests(h *history, from, before uint64) (freed int) {
 	without := func(block resultBlock) resultBlock {
 		reader := recordReader{data: block.data}
 		bare, left := make([]byte, 0, len(block.data)), 0
@@ -231,7 +231,7 @@ func (r *results) forgetGuests(h *history, from, before uint64) (freed int) {
 }
 
 // after returns the number behind the last result of a full block.
-func (r *results) after(block int) uint64 {
+func (r *storedResults) after(block int) uint64 {
 	switch {
 	case block+1 < len(r.full):
 		return r.full[block+1].first

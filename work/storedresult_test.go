@@ -13,7 +13,7 @@ import (
 func remember(p *work.Project, results, bodyBytes int) *work.Project {
 	for nth := range results {
 		p = p.Clone()
-		record := work.Idempotent{ExpiresAt: testNow + 1000, Body: make([]byte, bodyBytes)}
+		record := work.StoredResult{ExpiresAt: testNow + 1000, Body: make([]byte, bodyBytes)}
 		binary.BigEndian.PutUint64(record.Key[:], uint64(nth))
 		p.Remember(record, testNow)
 	}
@@ -21,9 +21,9 @@ func remember(p *work.Project, results, bodyBytes int) *work.Project {
 }
 
 func keptResults(p *work.Project) (count, bytes int) {
-	first, end := p.IdempotentRange()
+	first, end := p.ResultRange()
 	for nth := first; nth < end; nth++ {
-		record, _ := p.IdempotentAt(nth)
+		record, _ := p.ResultAt(nth)
 		bytes += len(record.Body)
 	}
 	return int(end - first), bytes
@@ -53,8 +53,8 @@ func TestStoredResultsAreBounded(t *testing.T) {
 			if count < c.least {
 				t.Errorf("kept only %d results", count)
 			}
-			_, end := live.IdempotentRange()
-			newest, ok := live.IdempotentAt(end - 1)
+			_, end := live.ResultRange()
+			newest, ok := live.ResultAt(end - 1)
 			if !ok || binary.BigEndian.Uint64(newest.Key[:]) != uint64(c.results-1) {
 				t.Errorf("the newest result is not kept: %v %v", newest, ok)
 			}
@@ -66,8 +66,8 @@ func TestStoredResultsAreBounded(t *testing.T) {
 				t.Fatal(err)
 			}
 			live, restored = remember(live, 20, 1<<20), remember(restored, 20, 1<<20)
-			first, end := live.IdempotentRange()
-			if f, e := restored.IdempotentRange(); f != first || e != end {
+			first, end := live.ResultRange()
+			if f, e := restored.ResultRange(); f != first || e != end {
 				t.Errorf("restored [%d, %d), live [%d, %d)", f, e, first, end)
 			}
 		})
@@ -82,7 +82,7 @@ func TestResultsOfGuestsAreBounded(t *testing.T) {
 	sizes := map[uint64]int{}
 	store := func(p *work.Project, nth uint64, guest bool, size int) *work.Project {
 		p = p.Clone()
-		record := work.Idempotent{
+		record := work.StoredResult{
 			ExpiresAt: testNow + 1000, Body: bytes.Repeat([]byte{byte(nth)}, size), Guest: guest,
 		}
 		binary.BigEndian.PutUint64(record.Key[:], nth)
@@ -100,7 +100,7 @@ func TestResultsOfGuestsAreBounded(t *testing.T) {
 	check := func(p *work.Project, from, to uint64) (guests int) {
 		t.Helper()
 		for nth := from; nth < to; nth++ {
-			one, kept := p.IdempotentAt(nth)
+			one, kept := p.ResultAt(nth)
 			whole := len(one.Body) == sizes[nth] && one.Body[0] == byte(nth)
 			if nth%3 == 0 && (!kept || !whole) {
 				t.Errorf("result %d of a member is lost", nth)
