@@ -13,7 +13,8 @@ import (
 )
 
 // Follow implements journal.Machine: what an actor, and commit.Committed, do for an entry of this
-// server, in the same order.
+// server, in the same order. What is kept AFTER the call is a copy: contents, decoded events, which
+// share no bytes with the payload, and the entries of a damaged project.
 func (e *Engine) Follow(position uint64, payload []byte) error {
 	decoded, err := datadir.DecodeEntry(payload)
 	if err != nil {
@@ -30,16 +31,13 @@ func (e *Engine) Follow(position uint64, payload []byte) error {
 	if decoded.Target == datadir.TargetContents {
 		return nil
 	}
-	bare := withoutContents(position, &decoded)
-	in, err := bare.decode()
-	if err == nil {
-		err = datadir.Guarded(func() error {
-			if in.entry.Target == datadir.TargetIdentity {
-				return e.followIdentity(&in)
-			}
-			return e.followProject(&in, bare)
-		})
-	}
+	in := replayed{position: position, entry: decoded, stored: decoded.StoredBytes()}
+	err = datadir.Guarded(func() error {
+		if in.entry.Target == datadir.TargetIdentity {
+			return e.followIdentity(&in)
+		}
+		return e.followProject(&in)
+	})
 	if err != nil {
 		err = inLog(position, err)
 	}
@@ -73,7 +71,7 @@ func (e *Engine) followIdentity(in *replayed) error {
 
 // followProject applies an entry of a project. One that is damaged here is lost here alone: its
 // entries wait, as those do that a start finds, and the log keeps them.
-func (e *Engine) followProject(in *replayed, bare waitingEntry) error {
+func (e *Engine) followProject(in *replayed) error {
 	for {
 		h, before, err := e.hold(in.entry.ID)
 		if err == nil {
@@ -86,7 +84,7 @@ func (e *Engine) followProject(in *replayed, bare waitingEntry) error {
 		case in.removes():
 			// The state that it had makes no difference any more.
 			e.loadStandIn(h)
-		case e.keepFollowed(h, bare, err):
+		case e.keepFollowed(h, in, err):
 			return e.followKept(in)
 		}
 	}
@@ -133,7 +131,7 @@ func (e *Engine) followNotices(in *replayed, events []work.Event) {
 
 // keepFollowed keeps an entry of a damaged project for the next start. It reports false where the
 // project was loaded meanwhile, or has no handle any more.
-func (e *Engine) keepFollowed(h *handle, bare waitingEntry, fault error) (kept bool) {
+func (e *Engine) keepFollowed(h *handle, in *replayed, fault error) (kept bool) {
 	stale := &e.projections.stale
 	stale.Lock()
 	defer stale.Unlock()
@@ -152,7 +150,7 @@ func (e *Engine) keepFollowed(h *handle, bare waitingEntry, fault error) (kept b
 	if h.mu.tail.fault == nil {
 		h.mu.tail.fault = fault
 	}
-	h.mu.tail.entries = append(h.mu.tail.entries, bare)
+	h.mu.tail.entries = append(h.mu.tail.entries, withoutContents(in.position, &in.entry))
 	e.markDirty(h)
 	return true
 }

@@ -168,9 +168,12 @@ func (n *node) deliver() bool {
 		case admitted && own >= 0:
 			b.done[at].Committed(first+uint64(at), nil)
 		case admitted:
-			if err := n.machine.Follow(first+uint64(at), slices.Clone(payload)); err != nil {
+			during := slices.Clone(payload)
+			if err := n.machine.Follow(first+uint64(at), during); err != nil {
 				n.group.t.Fatal(err)
 			}
+			// It is valid only during the call.
+			clear(during)
 		case own >= 0:
 			n.group.t.Fatal("a batch of the leader was not admitted in its reign")
 		}

@@ -14,7 +14,8 @@ import (
 	"pws/work"
 )
 
-// replayed is an entry of the log as a start finds it, without its contents.
+// replayed is an entry of the log that is not this server's, or not of this run of it. Its contents
+// are dealt with before.
 type replayed struct {
 	position uint64
 	entry    datadir.Entry
