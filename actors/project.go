@@ -221,6 +221,7 @@ func (a *projectActor) commit(o *order, decision work.Decision, stamp work.Stamp
 		a.refuse(o, a.engine.storageFault(err))
 		return
 	}
+	// This keeps all of c in memory until the next entry, so Committed empties it.
 	a.last = &c.waiters
 	a.noteKeys(before, key)
 }
@@ -430,6 +431,8 @@ func (c *commit) Committed(position uint64, err error) {
 	c.engine.inbox.Deliver(position, c.notices)
 	c.feedNote.position = position
 	c.engine.feed.push(c.feedNote)
+	// The actor keeps the waiters, and with them c, until the next entry of the project: what c refers
+	// to would stay in memory, such as a state that has left it.
 	c.project, c.blobs, c.events, c.notices, c.feedNote = nil, nil, nil, nil, feedNote{}
 	c.order.release(nil)
 	c.waiters.finish(nil)
