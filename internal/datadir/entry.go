@@ -36,7 +36,7 @@ const (
 //	now      8 bytes, little endian: Unix milliseconds of the stamp
 //	agent    16 bytes: the caller
 //	events   uvarint count, then each: uvarint kind, uvarint length, CBOR
-//	result   uvarint length, CBOR of the stored idempotent result; length 0 without a key
+//	result   uvarint length, CBOR of the stored result of a key; length 0 without a key
 //	blobs    uvarint count, then each: 32 bytes SHA-256, uvarint length, content
 //	packed   uvarint: what the contents count that were put into packs BEFORE the entry
 //
