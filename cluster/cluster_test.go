@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -325,11 +324,11 @@ func TestStrangers(t *testing.T) {
 		if one.by != nil {
 			conn = tls.Client(conn, one.by)
 		}
-		_ = raw.SetDeadline(time.Now().Add(20 * time.Second))
+		_ = raw.SetDeadline(time.Now().Add(time.Minute))
 		_, _ = conn.Write(one.text)
 		// It is closed, and nothing is answered.
 		answer, err := io.ReadAll(conn)
-		if len(answer) > 0 && one.by != nil || errors.Is(err, context.DeadlineExceeded) {
+		if len(answer) > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("%s: %q, %v", what, answer, err)
 		}
 		_ = raw.Close()
@@ -442,117 +441,6 @@ func TestWeb(t *testing.T) {
 	}
 	_ = conn.Close()
 	served.Wait()
-}
-
-// counting is the machine of a member.
-type counting struct {
-	mu     sync.Mutex
-	sum    uint64
-	last   uint64
-	leads  chan journal.Reign
-	yields int
-}
-
-// Follow implements journal.Machine.
-func (c *counting) Follow(pos uint64, payload []byte) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if pos != c.last+1 {
-		return fmt.Errorf("%d AFTER %d", pos, c.last)
-	}
-	c.last, c.sum = pos, c.sum+binary.LittleEndian.Uint64(payload)
-	return nil
-}
-
-// Lead implements journal.Machine.
-func (c *counting) Lead(reign journal.Reign) { c.leads <- reign }
-
-// Yield implements journal.Machine.
-func (c *counting) Yield() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.yields++
-}
-
-// appended is an entry on its way.
-type appended struct {
-	c       *counting
-	payload []byte
-	done    chan error
-}
-
-// Committed implements journal.Committed.
-func (a *appended) Committed(pos uint64, err error) {
-	if err == nil {
-		err = a.c.Follow(pos, a.payload)
-	}
-	a.done <- err
-}
-
-// TestJournalsOverNetwork has three journals agree over TLS.
-func TestJournalsOverNetwork(t *testing.T) {
-	f := newFixture(t, false)
-	leads := make(chan journal.Reign, 10)
-	var journals []*replica.Journal
-	var machines []*counting
-	for at, n := range f.networks {
-		dir := t.TempDir()
-		if err := replica.Begin(filepath.Join(dir, "raft"), f.members, 0); err != nil {
-			t.Fatal(err)
-		}
-		j, _, err := replica.OpenJournal(
-			journal.Options{Dir: filepath.Join(dir, "log"), ReserveBytes: -1},
-			replica.Options{Member: f.members[at].Number, Dir: filepath.Join(dir, "raft"), Transport: n})
-		if err != nil {
-			t.Fatal(err)
-		}
-		m := &counting{leads: leads}
-		n.Serve(j)
-		j.Start(m)
-		journals, machines = append(journals, j), append(machines, m)
-	}
-	defer func() {
-		for _, j := range journals {
-			if err := j.Close(); err != nil {
-				t.Error(err)
-			}
-		}
-	}()
-	reign := <-leads
-	leader := 0
-	for at, j := range journals {
-		if j.Reign() == uint64(reign) {
-			leader = at
-		}
-	}
-	sum := uint64(0)
-	for value := range uint64(200) {
-		one := &appended{
-			machines[leader], binary.LittleEndian.AppendUint64(nil, value), make(chan error, 1),
-		}
-		err := journals[leader].Append(reign, journal.Entry{Payload: one.payload}, one)
-		if err == nil {
-			err = <-one.done
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum += value
-	}
-	for at, j := range journals {
-		begun, err := j.BeginRead()
-		if err != nil {
-			t.Fatal(err)
-		}
-		machines[at].mu.Lock()
-		if machines[at].sum != sum {
-			t.Errorf("%d has %d, want %d", at+1, machines[at].sum, sum)
-		}
-		machines[at].mu.Unlock()
-		if err := j.EndRead(begun); err != nil {
-			t.Error(err)
-		}
-	}
 }
 
 func FuzzFrames(f *testing.F) {
