@@ -9,7 +9,7 @@ import (
 
 // TestAppendOfNewerFormat appends entries that members understand only AFTER all have announced so.
 func TestAppendOfNewerFormat(t *testing.T) {
-	h := newHub(t, 3, nil)
+	h := newHub(t, 3, steady)
 	leader := h.leader()
 	value := uint64(0)
 	put := func(format uint64) error {

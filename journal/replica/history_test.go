@@ -10,7 +10,7 @@ import (
 // and elect another one that lacks what the first two had acknowledged. The member that has it
 // finds that the group goes on with other entries, and ends.
 func TestMemberOfOtherHistoryEnds(t *testing.T) {
-	h := newHub(t, 3, nil)
+	h := newHub(t, 3, steady)
 	leader := h.leader()
 	leader.mustPut(1, 10)
 	h.until("agreement", h.agree)

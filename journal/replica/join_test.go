@@ -96,7 +96,7 @@ func (h *hub) writer() (stop func()) {
 // starts the new ones again.
 func TestMembersComeAndGo(t *testing.T) {
 	h := newHub(t, 3, nil)
-	h.leader().mustPut(1, 100)
+	h.write(1, 100)
 	stop := h.writer()
 	for old := uint64(1); old <= 3; old++ {
 		from := h.members[old-1]
@@ -134,7 +134,7 @@ func TestMembersComeAndGo(t *testing.T) {
 			t.Errorf("%d comes back with %d, of %d", r.member, r.position(), before)
 		}
 	}
-	h.leader().mustPut(5000, 10)
+	h.write(5000, 10)
 	h.until("agreement", h.agree)
 	want := []Member{{4, addressOf(4), true}, {5, addressOf(5), true}, {6, addressOf(6), true}}
 	for _, r := range h.members {
@@ -147,7 +147,7 @@ func TestMembersComeAndGo(t *testing.T) {
 
 // TestRefusedChanges has the errors that only a leader can know.
 func TestRefusedChanges(t *testing.T) {
-	h := newHub(t, 3, nil)
+	h := newHub(t, 3, steady)
 	leader := h.leader()
 	h.mustChange(Change{AddLearner, 4, addressOf(4)})
 	change := func(c Change) error { return leader.j.Load().Change(t.Context(), c) }
@@ -176,7 +176,7 @@ func TestRefusedChanges(t *testing.T) {
 // TestOldDescriptor has a member join with a descriptor from BEFORE it was added, when the others
 // have forgotten what follows it, and have descriptors that do not name it.
 func TestOldDescriptor(t *testing.T) {
-	h := newHub(t, 3, func(o *Options) { o.KeepBytes = 64 })
+	h := newHub(t, 3, func(o *Options) { steady(o); o.KeepBytes = 64 })
 	leader := h.leader()
 	leader.mustPut(1, 10)
 	h.until("agreement", h.agree)

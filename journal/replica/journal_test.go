@@ -197,6 +197,10 @@ func newHub(t testing.TB, size int, change func(*Options)) *hub {
 	return h
 }
 
+// steady has the first leader lead until it is stopped: elections begin when it was silent for a
+// second. The goroutine that ticks waits for a disk, too.
+func steady(o *Options) { o.ElectionTicks = 50 }
+
 func (r *resident) start() {
 	r.hub.t.Helper()
 	o := Options{
@@ -314,6 +318,15 @@ func (r *resident) mustPut(from, count uint64) {
 		if err := <-e.done; err != nil {
 			r.hub.t.Fatal(err)
 		}
+	}
+}
+
+// write has whoever leads append values, one by one, until each is acknowledged. Where another one
+// comes to lead, a value may be there twice.
+func (h *hub) write(from, count uint64) {
+	h.t.Helper()
+	for at := range count {
+		h.until("a write", func() bool { return <-h.leader().put(from+at).done == nil })
 	}
 }
 
@@ -461,6 +474,7 @@ func TestDeposedLeader(t *testing.T) {
 	for _, endless := range []bool{false, true} {
 		t.Run(fmt.Sprintf("endless=%v", endless), func(t *testing.T) {
 			h := newHub(t, 3, func(o *Options) {
+				steady(o)
 				if endless {
 					o.LeaseFor = time.Hour
 				}

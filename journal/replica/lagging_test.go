@@ -14,6 +14,7 @@ import (
 func TestLaggingMember(t *testing.T) {
 	cut := make(chan uint64, 3)
 	h := newHub(t, 3, func(o *Options) {
+		steady(o)
 		o.KeepBytes, o.OnCut = 64, func(leader uint64) bool { cut <- leader; return true }
 	})
 	leader := h.leader()
@@ -61,7 +62,7 @@ func TestLaggingMember(t *testing.T) {
 // does not know yet that the group has agreed on it. What was in front of that entry has left the
 // disk only when the segment has that they share.
 func TestRollWithEntriesUnderWay(t *testing.T) {
-	h := newHub(t, 3, nil)
+	h := newHub(t, 3, steady)
 	leader := h.leader()
 	away := h.members[leader.member%3]
 	leader.mustPut(1, 100)

@@ -25,7 +25,7 @@ func (s *slow) Committed(pos uint64, err error) {
 // TestLeaderShowsWhatOthersShow has an entry that other members show already. A read on the leader,
 // which is slow, waits for it.
 func TestLeaderShowsWhatOthersShow(t *testing.T) {
-	h := newHub(t, 3, nil)
+	h := newHub(t, 3, steady)
 	leader := h.leader()
 	follower := h.members[leader.member%3]
 	one := &slow{leader, make(chan struct{})}

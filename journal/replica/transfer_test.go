@@ -35,7 +35,7 @@ func (h *hub) mustTransfer(to *resident) {
 // TestTransfer lets a new member lead AFTER all others have handed over and left. Readers and a
 // writer go on meanwhile, and nobody reads what is stale.
 func TestTransfer(t *testing.T) {
-	h := newHub(t, 3, nil)
+	h := newHub(t, 3, steady)
 	h.leader().mustPut(1, 10)
 	stop := h.writer()
 	r := h.join(h.members[0])
@@ -72,7 +72,7 @@ func TestTransfer(t *testing.T) {
 // TestTransferFails has the message that asks for an election come late: the leader goes on, with
 // what was appended meanwhile and without a lease, and has no part in what a new leader does.
 func TestTransferFails(t *testing.T) {
-	h := newHub(t, 3, nil)
+	h := newHub(t, 3, steady)
 	old := h.leader()
 	old.mustPut(1, 10)
 	j := old.j.Load()
@@ -134,7 +134,7 @@ func TestTransferFails(t *testing.T) {
 
 // TestTransferEnds ends the context of a transfer, and the journal.
 func TestTransferEnds(t *testing.T) {
-	h := newHub(t, 3, func(o *Options) { o.ElectionTicks = 50 })
+	h := newHub(t, 3, steady)
 	leader := h.leader()
 	h.divert(func(m *raftpb.Message) bool { return m.GetType() == raftpb.MsgTimeoutNow })
 	j := leader.j.Load()
