@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,7 +50,7 @@ func (s *script) group(ts *testscript.TestScript, args []string) error {
 	s.members = map[uint64]*groupMember{}
 	var peers []string
 	for number := range count {
-		address, err := freeAddress()
+		address, err := s.reserveAddress()
 		if err != nil {
 			return err
 		}
@@ -71,7 +70,7 @@ func (s *script) group(ts *testscript.TestScript, args []string) error {
 		return err
 	}
 	s.address(ts, s.members[1].running)
-	port, err := freeAddress()
+	port, err := s.reserveAddress()
 	s.set(ts, "port", strings.TrimPrefix(port, "127.0.0.1:"))
 	return err
 }
@@ -84,15 +83,6 @@ func (s *script) ungroup(*testscript.TestScript, []string) error {
 	s.killMembers()
 	s.server, s.members = nil, nil
 	return nil
-}
-
-// freeAddress is an address of this machine that nobody uses now.
-func freeAddress() (string, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return ln.Addr().String(), ln.Close()
 }
 
 func (m *groupMember) data() string { return fmt.Sprintf("data-%d", m.number) }
@@ -232,7 +222,7 @@ func (s *script) addMember(ts *testscript.TestScript, name string, add bool) err
 	if err != nil {
 		return err
 	}
-	address, err := freeAddress()
+	address, err := s.reserveAddress()
 	if err != nil {
 		return err
 	}

@@ -28,12 +28,8 @@ func (s *script) proxy(ts *testscript.TestScript, args []string) error {
 	if block == nil {
 		return fmt.Errorf("the README has no example for %s", args[0])
 	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := s.reserveAddress()
 	if err != nil {
-		return err
-	}
-	address := free.Addr().String()
-	if err := free.Close(); err != nil {
 		return err
 	}
 	_, port, err := net.SplitHostPort(address)

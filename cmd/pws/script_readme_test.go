@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,18 +32,17 @@ func (s *script) tour(_ *testscript.TestScript, args []string) error {
 	return os.WriteFile(filepath.Join(s.work, args[0]+".sh"), lines, 0o600)
 }
 
-// freeAddress has pws serve listen on a free port, and commands ask there.
+// freeAddress has pws serve listen on a port that no other script uses, and commands ask there.
 //
 //	free-address
-func (*script) freeAddress(ts *testscript.TestScript, _ []string) error {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+func (s *script) freeAddress(ts *testscript.TestScript, _ []string) error {
+	address, err := s.reserveAddress()
 	if err != nil {
 		return err
 	}
-	address := listener.Addr().String()
 	ts.Setenv("PWS_LISTEN", address)
 	ts.Setenv("PWS_SERVER", "http://"+address)
-	return listener.Close()
+	return nil
 }
 
 // makeInstall checks what make install and make dist would do, without building the program again.

@@ -134,6 +134,8 @@ type script struct {
 	mounted []string
 	// front is the address of the client's commands, nil until the command front.
 	front *front
+	// reserved release the addresses that were reserved for programs.
+	reserved []func()
 	// bridges are the running processes of pws mcp, by name.
 	bridges map[string]*bridgeProcess
 	// browsers are those of the web page, by name; browsing is the current one.
@@ -282,6 +284,9 @@ func (s *script) end() {
 	s.closeStreams()
 	if s.front != nil {
 		s.front.close()
+	}
+	for _, release := range s.reserved {
+		release()
 	}
 	s.client.close()
 }
