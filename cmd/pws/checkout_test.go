@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -37,11 +36,7 @@ func TestWorkingCopies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the service for seconds")
 	}
-	seed := rand.Uint64()
-	if text := os.Getenv("PWS_SEED"); text != "" {
-		seed, _ = strconv.ParseUint(text, 10, 64)
-	}
-	t.Logf("PWS_SEED=%d", seed)
+	seed := seedOf(t)
 	r := &copiesRun{t: t, random: rand.New(rand.NewPCG(seed, 1))}
 	r.start()
 	for nth := range 2 {

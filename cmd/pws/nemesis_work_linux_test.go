@@ -315,15 +315,22 @@ func (w *nemesisWorker) readState(host string, world *nemesisWorld) bool {
 	_, called, ok := w.read(host, call, &got)
 	if ok {
 		w.version = got.State.Version
-		w.load.history.add(w.number, called, nemesisInput{object: "state " + world.project},
-			nemesisOutput{nemesisDone, got.State.Summary, got.State.Version - 1})
+		w.load.history.addState(w.number, called, world, got)
 	}
 	return ok
 }
 
+// addState is add of a read of a state.
+func (h *nemesisHistory) addState(
+	client int, called int64, world *nemesisWorld, got nemesisStateData,
+) {
+	h.add(client, called, nemesisInput{object: "state " + world.project},
+		nemesisOutput{nemesisDone, got.State.Summary, got.State.Version - 1})
+}
+
 // writeState replaces the state, or mostly the version that this worker has seen. The operation has
-// no keys.
-func (w *nemesisWorker) writeState(world *nemesisWorld) {
+// no keys. It reports whether it was acknowledged.
+func (w *nemesisWorker) writeState(world *nemesisWorld) bool {
 	name := w.name()
 	body := map[string]any{"summary": name}
 	in := nemesisInput{object: "state " + world.project, action: nemesisWrite, value: name}
@@ -342,6 +349,7 @@ func (w *nemesisWorker) writeState(world *nemesisWorld) {
 	if out.outcome == nemesisDone {
 		w.version = out.number + 1
 	}
+	return out.outcome == nemesisDone
 }
 
 // nemesisClaimData is the part of a claim that clients use.

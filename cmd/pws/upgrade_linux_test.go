@@ -36,7 +36,7 @@ func TestRollingUpgrade(t *testing.T) {
 	}
 	older := buildRevision(t, revision)
 	place := &loopback{older: map[uint64]string{1: older, 2: older, 3: older}}
-	seed := uint64(time.Now().UnixNano())
+	seed := seedOf(t)
 	u := &upgrade{
 		disturbed: disturbed{
 			nemesisGroup: openGroup(t, place), random: rand.New(rand.NewPCG(seed, seed)),
