@@ -212,7 +212,7 @@ func TestDeclaredBodiesTakeNoMemory(t *testing.T) {
 	const head = "PUT /v1/upload HTTP/1.1\r\nHost: h\r\nContent-Length: 16777216\r\n" + goodLine +
 		"\r\n\r\n"
 	f := start(t, Config{
-		Table: memoryTable(nil), BodyMemory: 64 << 20, paceGrace: 200 * time.Millisecond,
+		Table: memoryTable(nil), BodyMemory: 64 << 20, paceGrace: time.Second,
 	}, nil)
 	var wires []*wire
 	for range 100 {

@@ -82,10 +82,18 @@ func startLeader(t *testing.T, table []*api.Operation, changes ...func(*Config))
 // startFollower starts a server that passes writes on to the leader with this number.
 func startFollower(t *testing.T, leader uint64, addresses map[uint64]string) (*fixture, *servers) {
 	t.Helper()
+	return startImpatient(t, time.Minute, leader, addresses)
+}
+
+// startImpatient is startFollower where requests wait for a leader for some time.
+func startImpatient(
+	t *testing.T, wait time.Duration, leader uint64, addresses map[uint64]string,
+) (*fixture, *servers) {
+	t.Helper()
 	group := &servers{own: 1, addresses: addresses}
 	group.leader.Store(leader)
 	f := start(t, Config{
-		Group: group, PassedFrom: thisMachine, leaderWait: 200 * time.Millisecond,
+		Group: group, PassedFrom: thisMachine, leaderWait: wait,
 	}, nil)
 	return f, group
 }
@@ -287,7 +295,7 @@ func TestEndedConnectionIsNotUsedAgain(t *testing.T) {
 }
 
 func TestNoLeader(t *testing.T) {
-	f, group := startFollower(t, 0, nil)
+	f, group := startImpatient(t, 200*time.Millisecond, 0, nil)
 	for _, leader := range []uint64{0, 7} {
 		group.leader.Store(leader)
 		got := f.post(t, "/v1/echo", `{"text":"a"}`, "Idempotency-Key: k")
@@ -303,7 +311,7 @@ func TestNoLeader(t *testing.T) {
 func TestPassedOnAndNobodyLeads(t *testing.T) {
 	var follower atomic.Pointer[servers]
 	address := silent(t, true, func() { follower.Load().leader.Store(0) })
-	f, group := startFollower(t, 3, map[uint64]string{3: address})
+	f, group := startImpatient(t, 200*time.Millisecond, 3, map[uint64]string{3: address})
 	follower.Store(group)
 	got := f.post(t, "/v1/projects/p/fork", `{"text":"a"}`, "Idempotency-Key: k",
 		"Authorization: Bearer good")

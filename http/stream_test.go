@@ -143,7 +143,7 @@ func TestRefusedStreamIsAnError(t *testing.T) {
 // TestStreamEndsWhenItsReaderLeaves has a reader that disconnects and one that stalls.
 func TestStreamEndsWhenItsReaderLeaves(t *testing.T) {
 	f, running := streamed(t, Config{
-		WriteTimeout: 200 * time.Millisecond, ReadTimeout: 10 * time.Second,
+		WriteTimeout: time.Second, ReadTimeout: 10 * time.Second,
 		IdleTimeout: 10 * time.Second,
 	})
 	for range 3 {

@@ -75,7 +75,7 @@ func TestHTTP10FailedStreamIsReset(t *testing.T) {
 // released.
 func TestHTTP10StalledReadersAreDropped(t *testing.T) {
 	f, running := streamed(t, Config{
-		WriteTimeout: 200 * time.Millisecond, ReadTimeout: 10 * time.Second,
+		WriteTimeout: time.Second, ReadTimeout: 10 * time.Second,
 		IdleTimeout: 10 * time.Second,
 	})
 	for range 3 {
