@@ -80,9 +80,9 @@ dist:
 run: build
 	$(BIN) serve
 
-# test is what has to pass before a change lands: every test once, with the race detector or without.
-# Fuzz targets run what is kept for them. A table, an example or a frozen sample that differs from what
-# golden would write fails. What takes longer is in nightly.
+# test is what has to pass before a change lands: every test but those of nemesis once, with the race
+# detector or without. Fuzz targets run what is kept for them. A table, an example or a frozen sample that
+# differs from what golden would write fails. What takes longer is in nightly.
 test: vet lint plain race
 
 format:
@@ -135,9 +135,11 @@ scripts:
 sim:
 	PWS_SEEDS=$(SIM_SEEDS) $(GO) test -vet=off -run 'TestGroupSim$$' ./actors
 
-# nemesis disturbs groups of real servers under load for a minute; make test does so for seconds.
+# nemesis disturbs groups of real servers under load for two minutes; make test does so for seconds. Then
+# other groups are damaged, changed and upgraded, each in one way.
 nemesis:
 	PWS_NEMESIS_TIME=2m $(GO) test -vet=off -run 'TestNemesis(Partitions)?$$' ./cmd/pws
+	PWS_GROUPS=1 $(GO) test -vet=off -parallel $(SCRIPTS) -run 'TestGroup' ./cmd/pws
 
 # nightly is what takes longer than a change has to wait for: every test with the race detector, every
 # byte cut and flipped, many rounds of crashes, large crowds, and fuzzing.
@@ -208,11 +210,12 @@ demo: build
 # how often a process is killed.
 soak: CHECKS := 100
 soak: export PWS_CUT_ALL := 1
+soak: export PWS_GROUPS := 1
 soak:
 	$(GO) test -vet=off -timeout 1h ./...
 	PWS_SEEDS=$(SOAK_SEEDS) $(GO) test -vet=off -timeout 6h -run 'TestSimulation$$' ./journal/replica
 	PWS_SEEDS=$(SOAK_WHOLE_SEEDS) $(GO) test -vet=off -timeout 6h -run 'TestGroupSim$$' ./actors
-	PWS_UPGRADE_FROM=HEAD~1 $(GO) test -vet=off -timeout 20m -run 'TestRollingUpgrade' ./cmd/pws
+	PWS_UPGRADE_FROM=HEAD~1 $(GO) test -vet=off -timeout 20m -run 'TestGroupRollingUpgrade' ./cmd/pws
 	PWS_NEMESIS_TIME=60m $(GO) test -vet=off -parallel 1 -timeout 2h -run 'TestNemesis' ./cmd/pws
 	PWS_CRASH_ROUNDS=50 $(RACE) -timeout 4h ./...
 

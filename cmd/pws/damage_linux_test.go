@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// TestDamagedMemberDoesNotLead damages a project on one member: the others go on, and when that one
+// TestGroupDamagedMemberDoesNotLead damages a project on one member: the others go on, and when it
 // leads, another one does soon, and it stays so when the leader is lost. Another member takes its
 // place.
-func TestDamagedMemberDoesNotLead(t *testing.T) {
+func TestGroupDamagedMemberDoesNotLead(t *testing.T) {
 	n := underLoad(t)
 	var made struct {
 		Project struct {
@@ -70,9 +70,9 @@ func TestDamagedMemberDoesNotLead(t *testing.T) {
 	n.finish()
 }
 
-// TestRenewedFromASoundMember has a member lack entries that others have cut while the data of the
-// leader is damaged. It says so, and copies that of another member.
-func TestRenewedFromASoundMember(t *testing.T) {
+// TestGroupRenewedFromASoundMember has a member lack entries that others have cut while the data of
+// the leader is damaged. It says so, and copies that of another member.
+func TestGroupRenewedFromASoundMember(t *testing.T) {
 	n := underLoad(t, awayOptions...)
 	mark := rand.Text()
 	n.load.must(n.load.owner, nemesisCall{

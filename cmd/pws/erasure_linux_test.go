@@ -11,9 +11,9 @@ import (
 	"pws/internal/disk/disktest"
 )
 
-// TestPurgeOnAllMembers purges a content: it leaves the disks of all members, also of one that was
+// TestGroupPurge purges a content: it leaves the disks of all members, also of one that was
 // down meanwhile.
-func TestPurgeOnAllMembers(t *testing.T) {
+func TestGroupPurge(t *testing.T) {
 	n := underLoad(t)
 	secret := rand.Text()
 	hash := n.put(n.load.world.Load().project, secret)
@@ -24,9 +24,9 @@ func TestPurgeOnAllMembers(t *testing.T) {
 	n.finish()
 }
 
-// TestRemovalOnAllMembers removes a project: what it had leaves the disks of all members, but not
+// TestGroupRemoval removes a project: what it had leaves the disks of all members, but not
 // what another project has, too.
-func TestRemovalOnAllMembers(t *testing.T) {
+func TestGroupRemoval(t *testing.T) {
 	n := underLoad(t)
 	var made struct {
 		Project struct {

@@ -106,14 +106,23 @@ func runNemesis(t *testing.T, place nemesisPlace, faults []nemesisFault) {
 	n.finish()
 }
 
-// underLoad is a group of servers on loopback addresses that clients work with, for a test that
-// runs beside others.
-func underLoad(t *testing.T, args ...string) *disturbed {
+// groupsEnv has the tests run whose names begin with TestGroup. Each disturbs a group of servers in
+// one way; make test has no time for them.
+const groupsEnv = "PWS_GROUPS"
+
+// groupTest is for a test of a group that runs beside others of them.
+func groupTest(t *testing.T) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("runs several servers")
+	if os.Getenv(groupsEnv) == "" {
+		t.Skip("make nemesis runs it")
 	}
 	t.Parallel()
+}
+
+// underLoad is a group of servers on loopback addresses that clients work with, for a groupTest.
+func underLoad(t *testing.T, args ...string) *disturbed {
+	t.Helper()
+	groupTest(t)
 	seed := seedOf(t)
 	n := &disturbed{
 		nemesisGroup: openGroup(t, new(loopback), args...), random: rand.New(rand.NewPCG(seed, seed)),

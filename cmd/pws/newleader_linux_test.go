@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestLeaderIsNew has a member be down while another one is added and leads. It learns of the new
-// member from those that it knows, and gets what it lacks from the one that leads.
-func TestLeaderIsNew(t *testing.T) {
+// TestGroupLeaderIsNew has a member be down while another one is added and leads. It learns of the
+// new member from those that it knows, and gets what it lacks from the one that leads.
+func TestGroupLeaderIsNew(t *testing.T) {
 	for _, lacks := range []bool{false, true} {
 		t.Run(fmt.Sprintf("lacks=%v", lacks), func(t *testing.T) {
 			n := underLoad(t, awayOptions...)

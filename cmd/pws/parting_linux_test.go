@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestRemovedMemberIsNeeded removes one of three members while another one does not run. The
+// TestGroupRemovedMemberIsNeeded removes one of three members while another one does not run. The
 // removed one goes on until the other has applied that, and ends by itself.
-func TestRemovedMemberIsNeeded(t *testing.T) {
+func TestGroupRemovedMemberIsNeeded(t *testing.T) {
 	n := underLoad(t)
 	removed := n.anyFollower()
 	removed.leaves = true
@@ -43,9 +43,10 @@ func TestRemovedMemberIsNeeded(t *testing.T) {
 	n.finish()
 }
 
-// TestRemovedWhileDown has a member start that the others have removed while it was down. They send
-// it nothing, and it must learn from their answers that it is to end. It may not know all of them.
-func TestRemovedWhileDown(t *testing.T) {
+// TestGroupRemovedWhileDown has a member start that the others have removed while it was down. They
+// send it nothing, and it must learn from their answers that it is to end. It may not know all of
+// them.
+func TestGroupRemovedWhileDown(t *testing.T) {
 	for _, replaced := range []bool{false, true} {
 		t.Run(fmt.Sprintf("replaced=%v", replaced), func(t *testing.T) {
 			n := underLoad(t)

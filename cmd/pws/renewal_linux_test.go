@@ -21,10 +21,10 @@ var awayOptions = []string{
 	"--test-keep", "1048576", "--snapshot-log-bytes", "1048576", "--snapshot-every", "1s",
 }
 
-// TestAwayTooLong has a member be away until nobody has the entries any more that it lacks. It
+// TestGroupAwayTooLong has a member be away until nobody has the entries any more that it lacks. It
 // replaces its data by a copy of that of the leader, by itself, also if it is killed meanwhile, and
 // has everything in the end.
-func TestAwayTooLong(t *testing.T) {
+func TestGroupAwayTooLong(t *testing.T) {
 	n := underLoad(t, awayOptions...)
 	m := n.anyFollower()
 	n.kill(m)

@@ -22,14 +22,11 @@ const (
 	upgradeFromEnv  = "PWS_UPGRADE_FROM"
 )
 
-// TestRollingUpgrade replaces the program of three servers, one AFTER the other, while clients work
-// with them, and once goes back. Members of both programs lead. The group has the format that the
-// older program understands until no member runs it any more.
-func TestRollingUpgrade(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs several servers")
-	}
-	t.Parallel()
+// TestGroupRollingUpgrade replaces the program of three servers, one AFTER the other, while clients
+// work with them, and once goes back. Members of both programs lead. The group has the format that
+// the older program understands until no member runs it any more.
+func TestGroupRollingUpgrade(t *testing.T) {
+	groupTest(t)
 	revision, first := os.Getenv(upgradeFromEnv), false
 	if revision == "" {
 		revision, first = revisionOfFirst, true
