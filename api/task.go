@@ -193,10 +193,10 @@ var taskOperations = []*Operation{
 		Conditional: true, Tag: "tasks", Summary: "Update a task",
 		Doc: "Updates the fields that are sent, and renews the caller's claim of the task. DONE " +
 			"needs a live claim of the caller, or the role MAINTAINER. A final status, and OPEN, " +
-			"end the claim. A holder without the role CONTRIBUTOR can change only status, blocked " +
-			"and result, and cannot cancel the task; its DONE becomes IN_REVIEW and ends the " +
-			"claim, until a member with the role CONTRIBUTOR sets DONE, and its BLOCKED ends with " +
-			"its claim. Community projects do not have these restrictions.",
+			"end the claim. A holder that is not a member can change only status, blocked and " +
+			"result, and cannot cancel the task; its DONE becomes IN_REVIEW and ends the claim, " +
+			"until a member with the role CONTRIBUTOR sets DONE, and its BLOCKED ends with its " +
+			"claim. Community projects do not have these restrictions.",
 	}, updateTask),
 }
 

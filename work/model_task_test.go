@@ -235,7 +235,7 @@ func (m *taskModel) checkOutcome(
 	held, role, status := t.holder == who, p.RoleOf(who), command.Change.Status
 	change := &command.Change
 	switch {
-	case code == "" && role < work.Contributor && p.Kind != work.Community &&
+	case code == "" && role == work.NoRole && p.Kind != work.Community &&
 		(change.Title != nil || change.Priority != 0 || change.Skills != nil ||
 			change.Dependencies != nil || change.Parent != nil || status == work.TaskCancelled):
 		return fmt.Errorf("more than the progress of %+v was changed by an outsider", t)
@@ -347,7 +347,7 @@ func (m *taskModel) update(p *work.Project, who id.ID, command *work.UpdateTask,
 		t.blocked = work.Blocked{}
 	}
 	// What an outsider calls done waits for a member, and a block of one ends with its claim.
-	outsider := t.holder == who && p.RoleOf(who) < work.Contributor && p.Kind != work.Community
+	outsider := t.holder == who && p.RoleOf(who) == work.NoRole && p.Kind != work.Community
 	reported := change.Status == work.TaskDone && outsider
 	if reported {
 		t.status = work.TaskInReview

@@ -216,7 +216,7 @@ func (c *UpdateTask) validate(
 	change, texts := c.Change.stored()
 	limited, reports := p.limited(t, stamp.Agent), false
 	if limited {
-		addFault(c.requireProgress(p.RoleOf(stamp.Agent)))
+		addFault(c.requireProgress())
 		change, reports = change.reported()
 	}
 	addFault(requireActive(p))

@@ -5,10 +5,10 @@ import (
 	"pws/internal/id"
 )
 
-// limited reports whether an agent may change only the progress of a task: it holds the claim, and
-// has no other permission to write tasks.
+// limited reports whether an agent may change only the progress of a task: it holds the claim, is
+// not a member, and has no other permission to write tasks.
 func (p *Project) limited(t *Task, agent id.ID) bool {
-	return t.heldBy(agent) && MayWork.Require(p, agent) != nil
+	return t.heldBy(agent) && p.RoleOf(agent) == NoRole && MayWork.Require(p, agent) != nil
 }
 
 // progress returns the part of a change that a limited holder may make: the status unless it
@@ -24,7 +24,7 @@ func (c TaskChange) progress() TaskChange {
 
 // requireProgress checks that a change is one of progress alone: ROLE_REQUIRED with the other
 // fields.
-func (c *UpdateTask) requireProgress(role Role) error {
+func (c *UpdateTask) requireProgress() error {
 	change := &c.Change
 	if *change == change.progress() {
 		return nil
@@ -52,10 +52,9 @@ func (c *UpdateTask) requireProgress(role Role) error {
 			})
 		}
 	}
-	return fault.New(fault.RoleRequired, "A holder that is not a contributor may change only "+
-		"status, blocked and result, and may not cancel the task.").
-		With("required", Contributor.String()).With("role", nullable(role.String())).
-		With("fields", fields)
+	return fault.New(fault.RoleRequired, "A holder that is not a member may change only status, "+
+		"blocked and result, and may not cancel the task.").
+		With("required", Contributor.String()).With("role", nil).With("fields", fields)
 }
 
 // reported returns the change as that of a holder who is not a member: DONE becomes IN_REVIEW,
@@ -84,10 +83,9 @@ func (t *Task) signed(before *Task, guest id.ID) {
 	}
 }
 
-// guest returns an agent whose work on tasks a member confirms, the zero ID for contributors and
-// those with a higher role.
+// guest returns an agent that is not a member, the zero ID for a member.
 func (p *Project) guest(agent id.ID) id.ID {
-	if p.RoleOf(agent) >= Contributor {
+	if p.RoleOf(agent) != NoRole {
 		return id.ID{}
 	}
 	return agent

@@ -17,7 +17,7 @@ func TestHoldersChangeProgressAlone(t *testing.T) {
 		field, _, _ := strings.Cut(leaf.Path, ".")
 		field = strings.TrimSuffix(field, "[]")
 		update := UpdateTask{Change: change, Field: "task."}
-		err := update.requireProgress(NoRole)
+		err := update.requireProgress()
 		switch {
 		case allowed[field] && err != nil:
 			t.Errorf("%s: %v", leaf.Path, err)
@@ -37,7 +37,7 @@ func TestHoldersChangeProgressAlone(t *testing.T) {
 func TestHoldersDoNotCancel(t *testing.T) {
 	for status := range TaskStatus(len(taskStatusNames) + 1) {
 		update := UpdateTask{Change: TaskChange{Status: status}}
-		if err := update.requireProgress(NoRole); (err != nil) != (status > TaskDone) {
+		if err := update.requireProgress(); (err != nil) != (status > TaskDone) {
 			t.Errorf("status %d: %v", status, err)
 		}
 	}
