@@ -53,7 +53,8 @@ type Limits struct {
 	IdempotencyKeyBytes int `json:"idempotency_key_bytes"`
 	// How long a result is kept.
 	IdempotencyRetention int `json:"idempotency_retention_seconds"`
-	// Results of keys that a project keeps; the oldest are dropped first.
+	// Results of members' keys that a project keeps; the oldest are dropped first. Of all agents it
+	// keeps eight times as many.
 	IdempotencyResults int `json:"idempotency_results_per_project"`
 	// Compressed answers that a project keeps for keys; the oldest are dropped first.
 	IdempotencyBytes int `json:"idempotency_result_bytes_per_project"`

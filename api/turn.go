@@ -53,8 +53,8 @@ var turnOperations = []*Operation{
 			"a workspace, until 1800 s after its last write there. In a PRIVATE project this " +
 			"needs the role CONTRIBUTOR. If the caller already holds the turn, that turn is " +
 			"returned. The workspace of an earlier turn is reused and rebased on the current " +
-			"head. After another agent has asked for the turn, writes renew it for at most " +
-			"7200 s.",
+			"head. After another agent has asked for the turn, the caller holds it for at most " +
+			"7200 s, with writes and by taking it again, and then leaves it to others for 300 s.",
 	}, takeTurn),
 	declare[None, TurnEndData](Operation{
 		Name: "turn.end", Method: "DELETE", Path: communityPath + "/turn",

@@ -167,9 +167,9 @@
 // # Idempotency
 //
 // The result of an Idempotency-Key is kept with the project for seven days, unless later results
-// take the room (ResultsMax, ResultBytesMax), or those of other guests for one of a guest
-// (GuestResultBytesMax). If the answer is a function of immutable records, only the IDs are stored
-// and the answer is rendered again; otherwise the rendered answer is stored, compressed.
+// take the room (ResultsMax, ResultRecordsMax, ResultBytesMax), or those of other guests for one of
+// a guest (GuestResultBytesMax). If the answer is a function of immutable records, only the IDs are
+// stored and the answer is rendered again; otherwise the rendered answer is stored, compressed.
 //
 // # Activities and notices
 //

@@ -14,10 +14,13 @@ const (
 	CommunityFilesMax      = 100
 	IdempotencyKeyBytesMax = 255
 	IdempotencySeconds     = 604_800
-	// ResultsMax and ResultBytesMax limit the stored results of Idempotency-Keys of a project: their
-	// number and the size of their compressed answers. The oldest are dropped first. Those of agents
-	// that are not members take GuestResultBytesMax; their oldest are dropped beyond that.
+	// ResultsMax and ResultBytesMax limit the stored results of Idempotency-Keys of a project: the
+	// number of those of members, and the size of all compressed answers. The oldest are dropped
+	// first. Answers to agents that are not members take GuestResultBytesMax; their oldest are
+	// dropped beyond that. ResultRecordsMax limits the number of all results: a crowd of such agents
+	// has to send as many requests before members lose a result.
 	ResultsMax          = 50_000
+	ResultRecordsMax    = 8 * ResultsMax
 	ResultBytesMax      = 8 << 20
 	GuestResultBytesMax = ResultBytesMax / 4
 	MembersMax          = 1000
@@ -116,6 +119,9 @@ const (
 	TurnSeconds = 1800
 	// AwaitedSeconds is for how long writes renew a turn after another agent has asked for it.
 	AwaitedSeconds = 7200
+	// TurnReservedSeconds is how long an agent that has held the turn for AwaitedSeconds leaves it to
+	// others.
+	TurnReservedSeconds = 300
 	// WorkspacesOpenMax limits the open workspaces of a project's members, WorkspacesPerAgentMax
 	// those of one agent.
 	WorkspacesOpenMax     = 1000

@@ -124,6 +124,9 @@ type savedFields struct {
 	Ended []*WorkSession `cbor:"27,keyasint,omitempty"`
 	// Turn is the last turn that was not ended explicitly; it may have expired.
 	Turn *Turn `cbor:"28,keyasint,omitempty"`
+	// AwaitedTurn is the last turn that was ended explicitly, if another agent waited for it and
+	// nobody has taken the turn since.
+	AwaitedTurn *Turn `cbor:"87,keyasint,omitempty"`
 	// Fork says where the project was forked from; nil if it is not a fork.
 	Fork *Fork `cbor:"35,keyasint,omitempty"`
 	// Pending counts the contributions without a decision.
@@ -176,8 +179,9 @@ type Project struct {
 	// results holds the results of Idempotency-Keys, resultBytes is the size of their answers.
 	results     storedResults
 	resultBytes int
-	// guestResultBytes is the part of resultBytes that answers to guests take.
-	guestResultBytes int
+	// guestResults are how many of results are those of guests, and guestResultBytes is the part of
+	// resultBytes that they take.
+	guestResults, guestResultBytes int
 
 	*coordination
 	// coordinationShared means that an older state uses the same records.

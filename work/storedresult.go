@@ -21,15 +21,16 @@ type StoredResult struct {
 }
 
 // Remember stores the result of a key. It drops expired results, which are the oldest, and more
-// of the oldest where a project has more than ResultsMax results or ResultBytesMax bytes of
-// answers, or of those of guests where these have more than GuestResultBytesMax. The new result is
-// always kept.
+// of the oldest where a project has more than ResultsMax results of members, ResultRecordsMax of
+// all or ResultBytesMax bytes of answers, or of those of guests where these have more than
+// GuestResultBytesMax. The new result is always kept.
 func (p *Project) Remember(record StoredResult, now int64) {
-	p.dropResults(func(_, _ int, record []byte) bool { return resultExpiry(record) <= now })
+	p.dropResults(func(_ droppedResults, record []byte) bool { return resultExpiry(record) <= now })
 	if record.Guest && p.guestResultBytes+len(record.Body) > GuestResultBytesMax {
 		p.dropGuestResults(len(record.Body))
 	}
-	if p.resultBytes+len(record.Body) > ResultBytesMax || p.results.len() >= ResultsMax {
+	if p.resultBytes+len(record.Body) > ResultBytesMax ||
+		p.results.len()-p.guestResults >= ResultsMax || p.results.len() >= ResultRecordsMax {
 		p.dropOldestResults(len(record.Body))
 	}
 	p.addResult(&record)
@@ -43,6 +44,7 @@ func (p *Project) addResult(record *StoredResult) {
 func (p *Project) countResult(record *StoredResult, times int) {
 	p.resultBytes += times * len(record.Body)
 	if record.Guest {
+		p.guestResults += times
 		p.guestResultBytes += times * len(record.Body)
 	}
 }
@@ -76,29 +78,34 @@ func (p *Project) forgotten(nth uint64, one *StoredResult) bool {
 // dropOldestResults makes room for an answer of that many bytes. It frees an eighth of the limits
 // at once.
 func (p *Project) dropOldestResults(more int) {
-	p.dropResults(func(count, bytes int, _ []byte) bool {
-		return p.resultBytes-bytes+more > ResultBytesMax/8*7 ||
-			p.results.len()-count >= ResultsMax/8*7
+	p.dropResults(func(d droppedResults, _ []byte) bool {
+		all := p.results.len() - d.count
+		return p.resultBytes-d.bytes+more > ResultBytesMax/8*7 ||
+			all-(p.guestResults-d.guests) >= ResultsMax/8*7 || all >= ResultRecordsMax/8*7
 	})
 }
 
-// dropResults drops the oldest results while they match. It says how many match before a record,
-// and the size of their answers.
-func (p *Project) dropResults(match func(count, bytes int, record []byte) bool) {
-	var count, bytes, guests int
+// droppedResults are results that are dropped: how many, and the size of their answers, of all and
+// of guests.
+type droppedResults struct{ count, bytes, guests, guestBytes int }
+
+// dropResults drops the oldest results while they match. It says what matches before a record.
+func (p *Project) dropResults(match func(d droppedResults, record []byte) bool) {
+	var d droppedResults
 	p.results.each(p.results.first, p.results.end, func(_ uint64, record []byte) bool {
-		if !match(count, bytes, record) {
+		if !match(d, record) {
 			return false
 		}
 		one := p.history.result(record)
-		if count, bytes = count+1, bytes+len(one.Body); one.Guest {
-			guests += len(one.Body)
+		if d.count, d.bytes = d.count+1, d.bytes+len(one.Body); one.Guest {
+			d.guests, d.guestBytes = d.guests+1, d.guestBytes+len(one.Body)
 		}
 		return true
 	})
-	if count > 0 {
-		p.results.drop(uint64(count))
-		p.resultBytes, p.guestResultBytes = p.resultBytes-bytes, p.guestResultBytes-guests
+	if d.count > 0 {
+		p.results.drop(uint64(d.count))
+		p.resultBytes, p.guestResultBytes = p.resultBytes-d.bytes, p.guestResultBytes-d.guestBytes
+		p.guestResults -= d.guests
 		p.saved.ResultsFirst = p.results.first
 	}
 }

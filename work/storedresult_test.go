@@ -139,3 +139,52 @@ func TestResultsOfGuestsAreBounded(t *testing.T) {
 		t.Errorf("the live project takes %d bytes, the restored one %d", a, b)
 	}
 }
+
+// TestGuestsAreManyBeforeMembersLoseResults has guests store so many results without answers as a
+// project keeps for members: a result of a member stays until there are ResultRecordsMax.
+func TestGuestsAreManyBeforeMembersLoseResults(t *testing.T) {
+	w := newWorld()
+	w.create(t)
+	p := w.project.Clone()
+	stored := uint64(0)
+	store := func(guest bool, count int) {
+		for range count {
+			record := work.StoredResult{ExpiresAt: testNow + 1000, Guest: guest}
+			binary.BigEndian.PutUint64(record.Key[:], stored)
+			p.Remember(record, testNow)
+			stored++
+		}
+	}
+	store(false, 1)
+	store(true, work.ResultRecordsMax-work.ResultsMax)
+	store(false, work.ResultsMax-1)
+	if _, kept := p.ResultAt(0); !kept {
+		t.Error("guests have dropped the result of a member")
+	}
+	restored, err := mustSave(t, p).restore()
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := stored
+	store(false, 1)
+	if first, end := p.ResultRange(); first == 0 || first > work.ResultRecordsMax || end != last+1 {
+		t.Errorf("one result of a member too many leaves [%d, %d)", first, end)
+	}
+	members := 0
+	for nth, end := p.ResultRange(); nth < end; nth++ {
+		if one, _ := p.ResultAt(nth); !one.Guest {
+			members++
+		}
+	}
+	if members < work.ResultsMax/8*7 || members > work.ResultsMax {
+		t.Errorf("%d results of members are kept", members)
+	}
+	if first, end := restored.ResultRange(); first != 0 || end != last {
+		t.Errorf("the restored project has [%d, %d)", first, end)
+	}
+	p, stored = restored, last
+	store(true, 1)
+	if first, _ := p.ResultRange(); first == 0 {
+		t.Error("there is no limit for all results")
+	}
+}

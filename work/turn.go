@@ -1,6 +1,8 @@
 package work
 
 import (
+	"cmp"
+
 	"pws/internal/fault"
 	"pws/internal/id"
 )
@@ -28,16 +30,39 @@ func (p *Project) Turn(now int64) (*Turn, bool) {
 	return p.saved.Turn, true
 }
 
+// awaitedTurn returns the last turn of an agent that another one waited for, if it has ended within
+// TurnReservedSeconds and nobody has taken the turn since. A turn that the agent takes now goes on
+// with it: whoever takes the turn again and again holds it no longer than one that it keeps.
+func (p *Project) awaitedTurn(agent id.ID, now int64) *Turn {
+	last := cmp.Or(p.saved.Turn, p.saved.AwaitedTurn)
+	if last == nil || last.Agent != agent || last.Awaited.IsZero() ||
+		now >= last.ExpiresAt+TurnReservedSeconds*1000 {
+		return nil
+	}
+	return last
+}
+
+// errTurnReserved is TURN_HELD for an agent whose last turn another one waits for.
+func errTurnReserved(last *Turn, now int64) error {
+	return errTurnHeld("Another agent waits for the turn, which the caller held last.",
+		last.Awaited, last.ExpiresAt+TurnReservedSeconds*1000, now)
+}
+
+// errTurnHeld is TURN_HELD. Its details have the ID of an agent and the end in Unix milliseconds.
+func errTurnHeld(message string, holder id.ID, ends, now int64) error {
+	return fault.New(fault.TurnHeld, message).
+		With("holder", holder.Format(id.Agent)).With("expires_at", ends).
+		With("retry_after_seconds", int((ends-now+999)/1000))
+}
+
 // requireNoTurnOfOthers checks that no other agent holds the turn: TURN_HELD.
 func (p *Project) requireNoTurnOfOthers(stamp Stamp) error {
 	turn, held := p.Turn(stamp.Now)
 	if !held || turn.Agent == stamp.Agent {
 		return nil
 	}
-	// The details have the ID of the holder and the end in Unix milliseconds.
-	return fault.New(fault.TurnHeld, "Another agent holds the turn of the project.").
-		With("holder", turn.Agent.Format(id.Agent)).With("expires_at", turn.ExpiresAt).
-		With("retry_after_seconds", int((turn.ExpiresAt-stamp.Now+999)/1000))
+	return errTurnHeld("Another agent holds the turn of the project.", turn.Agent, turn.ExpiresAt,
+		stamp.Now)
 }
 
 // requireWritable checks that files of a project can be written now: PROJECT_ARCHIVED,
@@ -107,6 +132,12 @@ func (c *TakeTurn) Decide(p *Project, stamp Stamp) (Decision, error) {
 		return Decision{Result: result}, nil
 	}
 	taken := &TurnTaken{ExpiresAt: stamp.Now + TurnSeconds*1000}
+	if last := p.awaitedTurn(stamp.Agent, stamp.Now); last != nil {
+		if stamp.Now >= last.AwaitedUntil {
+			return Decision{}, errTurnReserved(last, stamp.Now)
+		}
+		taken.ExpiresAt = min(taken.ExpiresAt, last.AwaitedUntil)
+	}
 	w := p.CommunityWorkspace(stamp.Agent, stamp.Now)
 	if w == nil {
 		opened := openedOn(p, CommunityMode, stamp)
@@ -130,7 +161,11 @@ type TurnTaken struct {
 }
 
 func (e *TurnTaken) apply(p *Project, at Moment) {
-	p.saved.Turn = &Turn{Agent: at.Agent, Workspace: e.Workspace, ExpiresAt: e.ExpiresAt}
+	next := &Turn{Agent: at.Agent, Workspace: e.Workspace, ExpiresAt: e.ExpiresAt}
+	if last := p.awaitedTurn(at.Agent, at.Now); last != nil {
+		next.Awaited, next.AwaitedUntil = last.Awaited, last.AwaitedUntil
+	}
+	p.saved.Turn, p.saved.AwaitedTurn = next, nil
 }
 
 // TurnRenewed is the event of a write in the workspace of a turn, which extends the turn.
@@ -230,7 +265,5 @@ func (e *WorkspacePublished) apply(p *Project, at Moment) {
 		// The changeset contains the changes.
 		next.Files, next.Conflicts = nil, nil
 	})
-	if p.saved.Turn != nil && p.saved.Turn.Workspace == e.Workspace {
-		p.saved.Turn = nil
-	}
+	p.endTurnOf(e.Workspace, at.Now)
 }

@@ -71,4 +71,17 @@ type TurnEnded struct {
 	Workspace id.ID `cbor:"2,keyasint"`
 }
 
-func (e *TurnEnded) apply(p *Project, _ Moment) { p.saved.Turn = nil }
+func (e *TurnEnded) apply(p *Project, at Moment) { p.endTurnOf(e.Workspace, at.Now) }
+
+// endTurnOf ends the turn with a workspace.
+func (p *Project) endTurnOf(workspace id.ID, now int64) {
+	turn := p.saved.Turn
+	if turn == nil || turn.Workspace != workspace {
+		return
+	}
+	if p.saved.Turn = nil; !turn.Awaited.IsZero() {
+		last := *turn
+		last.ExpiresAt = min(last.ExpiresAt, now)
+		p.saved.AwaitedTurn = &last
+	}
+}

@@ -195,12 +195,10 @@ type WorkspaceEnded struct {
 }
 
 func (e *WorkspaceEnded) apply(p *Project, at Moment) {
+	p.endTurnOf(e.Workspace, at.Now)
 	if e.Expired {
 		// The workspace expired before the event was recorded.
 		at.Now = 0
 	}
 	p.changeWorkspace(e.Workspace, at, (*Workspace).close)
-	if p.saved.Turn != nil && p.saved.Turn.Workspace == e.Workspace {
-		p.saved.Turn = nil
-	}
 }
