@@ -21,6 +21,8 @@ type Limits struct {
 	ProjectBlocks int `json:"blocks_per_project"`
 	// Seconds for which writes renew a turn after another agent has asked for it.
 	AwaitedSeconds int `json:"community_turn_awaited_seconds"`
+	// How long an agent that has held the turn for that time leaves it to others.
+	TurnReserved int `json:"community_turn_reserved_seconds"`
 	// Initial files of a community project.
 	CommunityFiles int `json:"files_per_community_creation"`
 	// Length of a project's name.
@@ -53,9 +55,10 @@ type Limits struct {
 	IdempotencyKeyBytes int `json:"idempotency_key_bytes"`
 	// How long a result is kept.
 	IdempotencyRetention int `json:"idempotency_retention_seconds"`
-	// Results of members' keys that a project keeps; the oldest are dropped first. Of all agents it
-	// keeps eight times as many.
+	// Results of members' keys that a project keeps; the oldest are dropped first.
 	IdempotencyResults int `json:"idempotency_results_per_project"`
+	// Results of keys of all agents that a project keeps; the oldest are dropped first.
+	IdempotencyRecords int `json:"idempotency_results_of_all_per_project"`
 	// Compressed answers that a project keeps for keys; the oldest are dropped first.
 	IdempotencyBytes int `json:"idempotency_result_bytes_per_project"`
 	// The part of it for agents that are not members of the project.
@@ -294,6 +297,7 @@ type Limits struct {
 var deploymentLimits = Limits{
 	FileBytes: work.FileBytesMax, ProjectFiles: work.FilesMax,
 	ProjectBlocks: work.BlocksMax, AwaitedSeconds: work.AwaitedSeconds,
+	TurnReserved:   work.TurnReservedSeconds,
 	ProjectMembers: work.MembersMax, CommunityFiles: work.CommunityFilesMax,
 	NameCharacters: work.NameCharsMax, DescriptionChars: work.DescriptionCharsMax,
 	Topics:    work.TopicsMax,
@@ -304,6 +308,7 @@ var deploymentLimits = Limits{
 	RequestBytes: RequestBytesMax, IdempotencyKeyBytes: work.IdempotencyKeyBytesMax,
 	IdempotencyRetention: work.IdempotencySeconds,
 	IdempotencyResults:   work.ResultsMax, IdempotencyBytes: work.ResultBytesMax,
+	IdempotencyRecords:    work.ResultRecordsMax,
 	GuestIdempotencyBytes: work.GuestResultBytesMax,
 	TaskLease:             work.LeaseSeconds, TaskRenewAfter: work.RenewAfterSeconds,
 	ProjectTasks: work.TasksMax, ProjectHandoffs: work.HandoffsMax,
