@@ -31,7 +31,8 @@ const (
 // limits.
 type quota struct {
 	name string
-	// members limits all members together, guests all guests together, and each one guest.
+	// members limits all members together, guests all guests together, and each one guest. The last
+	// tenth for members is for maintainers and the owner.
 	members, guests, each int
 	// newcomer is the usage from which on a guest cannot use the last tenth of the limit for guests,
 	// so that a few agents cannot use up the limit for all later ones.
@@ -179,14 +180,18 @@ func (p *Project) requireQuota(agent id.ID, kind quotaKind, more int) error {
 		return nil
 	}
 	of, guests := &quotas[kind], p.usedByGuests(kind)
-	if p.RoleOf(agent) != NoRole {
-		used := p.used[kind] - guests
+	if role := p.RoleOf(agent); role != NoRole {
+		used, most := p.used[kind]-guests, of.members
+		if role < Maintainer {
+			// One contributor may fill the rest; the owner must be able to go on.
+			most -= most / 10
+		}
 		if kind == quotaTexts {
 			// Texts that are not counted for any agent were written by members.
 			used = p.texts - guests
 		}
-		if used+more > of.members {
-			return errQuota(of.name, of.members)
+		if used+more > most {
+			return errQuota(of.name, most)
 		}
 		return nil
 	}
