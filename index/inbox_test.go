@@ -67,14 +67,15 @@ func (m *inboxModel) deliver(one Delivery) {
 	if len(items) <= modelItemsMax {
 		return
 	}
-	// The oldest of the project that most of them are of, unless one is archived.
-	ofProject := map[id.ID]int{}
+	// The oldest of the project or the actor that most of them are of, unless one is archived.
+	ofProject, byActor := map[id.ID]int{}, map[id.ID]int{}
 	for _, item := range items {
 		ofProject[item.Project]++
+		byActor[item.Actor]++
 	}
 	goes, most := identity.Place{}, 0
 	for _, item := range items {
-		if count := ofProject[item.Project]; count > most {
+		if count := max(ofProject[item.Project], byActor[item.Actor]); count > most {
 			goes, most = item.Place, count
 		}
 	}
@@ -316,4 +317,29 @@ func TestInboxSavedIsCompleteUpToItsEntry(t *testing.T) {
 		}}})
 	}
 	saving.Wait()
+}
+
+// TestItemsOfManyProjectsDisplaceNoOthers fills an inbox from many projects of a few actors.
+func TestItemsOfManyProjectsDisplaceNoOthers(t *testing.T) {
+	const most = 100
+	box, honest := new(inboxBox), inboxAgent(1)
+	for nth := range 3 * most {
+		item := InboxItem{
+			Place: identity.Place{Entry: uint64(nth + 1)}, Kind: work.NoticeReviewRequested,
+			Project: inboxAgent(1000 + nth), Actor: inboxAgent(10 + nth%11),
+		}
+		if nth < 5 {
+			item.Project, item.Actor = honest, honest
+		}
+		box.add(&item, most)
+	}
+	kept := 0
+	for _, item := range box.items {
+		if item.Actor == honest {
+			kept++
+		}
+	}
+	if kept != 5 || len(box.items) != most {
+		t.Errorf("of 5 items that others have sent %d are kept, of all %d", kept, len(box.items))
+	}
 }

@@ -101,8 +101,9 @@ func (b *inboxBox) admit(item *InboxItem) bool {
 }
 
 // add appends an item. If its class is full, it removes the oldest archived item of the class, or
-// if none is archived, the oldest one of the project with the most items of the class: so nobody
-// can displace what comes from the projects of others.
+// if none is archived, the oldest one of the project or of the actor with the most items of the
+// class: so nobody can displace what others send from their projects, not with many projects
+// either.
 func (b *inboxBox) add(item *InboxItem, most int) {
 	b.items = append(b.items, *item)
 	class := item.Kind.Class()
@@ -125,17 +126,19 @@ func (b *inboxBox) add(item *InboxItem, most int) {
 	b.items = slices.Concat(b.items[:removed], b.items[removed+1:])
 }
 
-// mostFrequent returns the place of the oldest item of a class among those of the projects with the
-// most of them.
+// mostFrequent returns the place of the oldest item of a class among those of the projects and
+// actors with the most of them.
 func (b *inboxBox) mostFrequent(class work.NoticeClass) int {
-	counts, most := map[id.ID]int{}, 0
+	projects, actors, most := map[id.ID]int{}, map[id.ID]int{}, 0
 	for at := range b.items {
 		if one := &b.items[at]; one.Kind.Class() == class {
-			counts[one.Project]++
-			most = max(most, counts[one.Project])
+			projects[one.Project]++
+			actors[one.Actor]++
+			most = max(most, projects[one.Project], actors[one.Actor])
 		}
 	}
 	return slices.IndexFunc(b.items, func(one InboxItem) bool {
-		return one.Kind.Class() == class && counts[one.Project] == most
+		return one.Kind.Class() == class &&
+			max(projects[one.Project], actors[one.Actor]) == most
 	})
 }
