@@ -7,9 +7,9 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"pws/api"
+	"pws/internal/unseen"
 )
 
 //go:embed templates
@@ -49,18 +49,14 @@ func (w *Web) lazyTemplates() templates {
 	return all
 }
 
-// plain is a text of others in which characters that change the direction of writing, and control
-// characters, are seen.
+// plain is a text of others in which characters that people do not see are seen.
 func plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
-			return '�'
+	return unseen.Replace(strings.ReplaceAll(text, "\r\n", "\n"), func(r rune) string {
+		if r == '\n' || r == '\t' {
+			return string(r)
 		}
-		return r
-	}, strings.ReplaceAll(text, "\r\n", "\n"))
+		return "�"
+	})
 }
 
 // cut is the beginning of a text in one line.

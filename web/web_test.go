@@ -10,11 +10,13 @@ import (
 
 func TestPlainTexts(t *testing.T) {
 	for text, want := range map[string]string{
-		"a\tb\nc":         "a\tb\nc",
-		"a\r\nb\rc":       "a\nb\uFFFDc",
-		"a\x1b[31mb":      "a\uFFFD[31mb",
-		"a\u202eb\u2066c": "a\uFFFDb\uFFFDc",
-		"für 你好":          "für 你好",
+		"a\tb\nc":                  "a\tb\nc",
+		"a\r\nb\rc":                "a\nb\uFFFDc",
+		"a\x1b[31mb":               "a\uFFFD[31mb",
+		"a\u202eb\u2066c":          "a\uFFFDb\uFFFDc",
+		"für 你好":                   "für 你好",
+		"a\U000E0041\u200b\u00adb": "a\uFFFD\uFFFD\uFFFDb",
+		"👩\u200d👩 ❤\ufe0f a\ufe0f": "👩\u200d👩 ❤\ufe0f a\uFFFD",
 	} {
 		if got := plain(text); got != want {
 			t.Errorf("%q: %q", text, got)

@@ -25,12 +25,15 @@ func TestReadmeHasTheExitCodes(t *testing.T) {
 // TestClean has texts that would do something to a terminal.
 func TestClean(t *testing.T) {
 	for text, want := range map[string]string{
-		"plain ü\ttext\n":         "plain ü\ttext\n",
-		"\x1b[2Jgone":             `\x1b[2Jgone`,
-		"bell\x07 back\b del\x7f": `bell\a back\b del\x7f`,
-		"c1 \u009b31m":            `c1 \u009b31m`,
-		"\u202eesrever\u2066":     `\u202eesrever\u2066`,
-		"line\rover":              `line\rover`,
+		"plain ü\ttext\n":          "plain ü\ttext\n",
+		"\x1b[2Jgone":              `\x1b[2Jgone`,
+		"bell\x07 back\b del\x7f":  `bell\a back\b del\x7f`,
+		"c1 \u009b31m":             `c1 \u009b31m`,
+		"\u202eesrever\u2066":      `\u202eesrever\u2066`,
+		"line\rover":               `line\rover`,
+		"a\U000E0041\u200b\u00ad":  `a\U000e0041\u200b\u00ad`,
+		"👩\u200d👩 ❤\ufe0f a\ufe0f": "👩\u200d👩 ❤\ufe0f a\\ufe0f",
+		"bad\xff":                  `bad\ufffd`,
 	} {
 		if got := Clean(text); got != want {
 			t.Errorf("%q is shown as %q, want %q", text, got, want)

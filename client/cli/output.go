@@ -8,11 +8,12 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/itchyny/gojq"
+
+	"pws/internal/unseen"
 )
 
 // Output are the flags that choose the form of the output.
@@ -98,37 +99,28 @@ func printQuery(
 	}
 }
 
-// Clean is a text of others for a terminal: line ends and tabs stay, other control characters and
-// those that reverse the direction of writing are made visible.
+// Clean is a text of others for a terminal: line ends and tabs stay, other characters that nobody
+// sees are made visible.
 func Clean(text string) string {
-	return cleaner(text, "\n\t")
+	return unseen.Replace(text, func(r rune) string {
+		if r == '\n' || r == '\t' {
+			return string(r)
+		}
+		return escaped(r)
+	})
 }
 
 // line is a text of others in one line.
-func line(text string) string { return cleaner(text, "") }
-
-func cleaner(text, keep string) string {
-	hidden := func(r rune) bool {
-		return !strings.ContainsRune(keep, r) && (unicode.IsControl(r) ||
-			unicode.Is(unicode.Bidi_Control, r) || r == unicode.ReplacementChar)
-	}
-	if !strings.ContainsFunc(text, hidden) {
-		return text
-	}
-	var clean strings.Builder
-	for _, r := range text {
-		switch {
-		case !hidden(r):
-			clean.WriteRune(r)
-		case r == '\n' || r == '\t':
-			clean.WriteByte(' ')
-		default:
-			quoted := strconv.QuoteRuneToASCII(r)
-			clean.WriteString(quoted[1 : len(quoted)-1])
+func line(text string) string {
+	return unseen.Replace(text, func(r rune) string {
+		if r == '\n' || r == '\t' {
+			return " "
 		}
-	}
-	return clean.String()
+		return escaped(r)
+	})
 }
+
+func escaped(r rune) string { return strings.Trim(strconv.QuoteRuneToASCII(r), "'") }
 
 // table prints rows in columns. Cells are cleaned.
 type table struct{ w *tabwriter.Writer }

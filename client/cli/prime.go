@@ -11,6 +11,7 @@ import (
 	"unicode/utf16"
 
 	"pws/client"
+	"pws/internal/unseen"
 )
 
 // PrimeCommand prints what a session has to know of the project, within a size that hosts take.
@@ -283,18 +284,15 @@ func (h heading) with(item string) []string {
 // quoted is a text of others in one line. What hosts take for their own marks, and characters that
 // nobody sees, are made harmless.
 func quoted(text string) string {
-	text = strings.Map(func(r rune) rune {
-		const tagsFirst, tagsLast, selectorsFirst, selectorsLast = 0xE0000, 0xE007F, 0xE0100, 0xE01EF
+	text = unseen.Replace(text, func(r rune) string {
 		switch {
-		case r >= tagsFirst && r <= tagsLast, r >= selectorsFirst && r <= selectorsLast:
-			return -1
-		case unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Bidi_Control, r):
-			return -1
 		case r == '\u2028', r == '\u2029':
-			return ' '
+			return " "
+		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == unicode.ReplacementChar:
+			return string(r)
 		}
-		return r
-	}, text)
+		return ""
+	})
 	text = strings.Join(strings.Fields(line(text)), " ")
 	return strings.NewReplacer("<", "&lt;", fence, "'''").Replace(text)
 }

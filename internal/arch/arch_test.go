@@ -39,6 +39,7 @@ var mayImport = map[string][]string{
 	"internal/nobrotli":      {},
 	"internal/sorted":        {},
 	"internal/spill":         {},
+	"internal/unseen":        {},
 	"internal/disk":          {},
 	"internal/disk/disktest": {"internal/disk"},
 	"wal":                    {"internal/disk"},
@@ -86,7 +87,9 @@ var mayImport = map[string][]string{
 		"internal/sorted", "internal/spill", "work", "identity", "index", "index/feed",
 		"index/search", "index/wake", "journal", "snapshot", "blobs", "uploads", "api",
 	},
-	"web":             {"api", "api/jsonschema", "internal/fault", "web/render"},
+	"web": {
+		"api", "api/jsonschema", "internal/fault", "internal/unseen", "web/render",
+	},
 	"web/render":      {"internal/memo"},
 	"http":            {"api", "api/jsonschema", "internal/fault", "internal/id"},
 	"bench":           {"bench/child", "bench/client", "wal"},
@@ -96,10 +99,12 @@ var mayImport = map[string][]string{
 	"client":          {},
 	"client/checkout": {"client", "work/glob", "work/merge", "work/path"},
 	"client/bridge":   {"client"},
-	"client/cli":      {"client", "client/bridge", "client/checkout", "client/setup"},
-	"client/setup":    {},
-	"cmd/pws":         {"*"},
-	"test/web":        {},
+	"client/cli": {
+		"client", "client/bridge", "client/checkout", "client/setup", "internal/unseen",
+	},
+	"client/setup": {},
+	"cmd/pws":      {"*"},
+	"test/web":     {},
 }
 
 // banned lists imports that a package must not have, with the reason.
