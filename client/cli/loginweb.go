@@ -16,7 +16,8 @@ func (c *LoginCommand) webCode(ctx context.Context, env *Env, done login) (strin
 	if err != nil {
 		return "", err
 	}
-	defer caller.close()
+	// The link works while the session that asks lives. One that no file holds is left to run out.
+	defer caller.Client.Close()
 	var code struct {
 		URL string `json:"url"`
 	}
