@@ -97,6 +97,9 @@ func (a *archive) files(add func(path string, content []byte) error) (err error)
 		if !strings.HasPrefix(info.Path, a.prefix) {
 			return false
 		}
+		if err = a.call.mayStillExport(a.view.ID); err != nil {
+			return false
+		}
 		var content []byte
 		content, err = a.call.Service.Engine.Blob(info.Blob)
 		if isCode(err, fault.ContentRemoved) {

@@ -5,6 +5,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"net/url"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"pws/api"
+	"pws/identity"
 	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
@@ -32,10 +34,12 @@ func (o *testEngine) fill(who *testAgent, project id.ID, files ...string) {
 	}
 }
 
-// download returns the bytes of an archive.
-func (o *testEngine) download(who *testAgent, project id.ID, query map[string]string) []byte {
+// copied starts a copy of a project, and returns what writes it.
+func (o *testEngine) copied(
+	who *testAgent, project id.ID, name string, query map[string]string,
+) api.Stream {
 	o.t.Helper()
-	operation := operation("project.archive")
+	operation := operation(name)
 	reply, err := operation.Run(&api.Call{
 		Service: o.service, Operation: operation, Agent: who.id(), Session: who.session, Now: o.Now(),
 		Params: []string{project.Format(id.Project)}, Query: query,
@@ -43,8 +47,17 @@ func (o *testEngine) download(who *testAgent, project id.ID, query map[string]st
 	if err != nil {
 		o.t.Fatal(err)
 	}
+	if download, is := reply.Data.(api.Download); is {
+		return download.Write
+	}
+	return reply.Data.(api.Stream)
+}
+
+// download returns the bytes of an archive.
+func (o *testEngine) download(who *testAgent, project id.ID, query map[string]string) []byte {
+	o.t.Helper()
 	var out bytes.Buffer
-	if err := reply.Data.(api.Download).Write(&out); err != nil {
+	if err := o.copied(who, project, "project.archive", query)(&out); err != nil {
 		o.t.Fatal(err)
 	}
 	return out.Bytes()
@@ -129,6 +142,84 @@ func TestArchive(t *testing.T) {
 	}
 	if files, _ := o.untar(o.download(ada, project, nil)); len(files) != 4 {
 		t.Errorf("the head has %q", files)
+	}
+}
+
+// interrupted is a writer that does something AFTER the first bytes.
+type interrupted struct {
+	bytes.Buffer
+	do func()
+}
+
+func (i *interrupted) Write(data []byte) (int, error) {
+	if i.do != nil {
+		i.do()
+		i.do = nil
+	}
+	return i.Buffer.Write(data)
+}
+
+// TestCopiesEndWithTheRight: an archive or a bundle that is being sent is cut where its reader
+// loses the right to it.
+func TestCopiesEndWithTheRight(t *testing.T) {
+	var random strings.Builder
+	for nth := range 6000 {
+		fmt.Fprintf(&random, "%x\n", sha256.Sum256(fmt.Append(nil, nth)))
+	}
+	for _, copy := range []struct {
+		operation string
+		query     map[string]string
+	}{
+		{"project.archive", nil}, {"project.archive", map[string]string{"format": "zip"}},
+		{"project.export", nil},
+	} {
+		for _, one := range []struct {
+			what       string
+			visibility work.Visibility
+			member     bool
+			do         func(o *testEngine, ada, eve *testAgent, project id.ID)
+			want       fault.Code
+		}{
+			{"nothing", work.Public, false, func(*testEngine, *testAgent, *testAgent, id.ID) {}, ""},
+			{"hidden", work.Public, false, func(o *testEngine, ada, _ *testAgent, project id.ID) {
+				o.give(ada, project, &work.UpdateProject{Visibility: work.Private})
+			}, fault.ProjectNotFound},
+			{"reserved", work.Public, false, func(o *testEngine, ada, _ *testAgent, project id.ID) {
+				o.give(ada, project, &work.UpdateProject{Reuse: work.ReferenceOnly})
+			}, fault.ReuseNotPermitted},
+			{"removed", work.Private, true, func(o *testEngine, ada, eve *testAgent, project id.ID) {
+				o.give(ada, project, &work.RemoveMember{Agent: eve.id()})
+			}, fault.ProjectNotFound},
+			{"suspended", work.Public, true, func(o *testEngine, _, _ *testAgent, _ id.ID) {
+				o.identify(&identity.SuspendAgent{Agent: "eve", Reason: "spam"})
+			}, fault.SessionInvalid},
+			{"signed out", work.Private, true, func(o *testEngine, _, eve *testAgent, _ id.ID) {
+				o.identify(&identity.EndSession{
+					Caller: identity.Caller{Agent: eve.id(), Session: eve.session.ID},
+				})
+			}, fault.SessionInvalid},
+		} {
+			t.Run(copy.operation+"/"+one.what, func(t *testing.T) {
+				o := newTestEngine(t)
+				ada, eve := o.register("ada"), o.register("eve")
+				project, _ := o.project(ada, one.visibility)
+				if one.member {
+					o.give(ada, project, &work.AddMember{Agent: eve.id(), Role: work.Reader})
+				}
+				o.fill(ada, project, "a", random.String(), "b", random.String(), "c", "last")
+				write, before := o.copied(eve, project, copy.operation, copy.query), o.reads.Load()
+				err := write(&interrupted{do: func() { one.do(o, ada, eve, project) }})
+				if one.want == "" {
+					if err != nil || o.reads.Load()-before != 3 {
+						t.Errorf("%v after %d files", err, o.reads.Load()-before)
+					}
+					return
+				}
+				if fault.CodeOf(err) != one.want || o.reads.Load()-before > 1 {
+					t.Errorf("%v after %d files, not %s", err, o.reads.Load()-before, one.want)
+				}
+			})
+		}
 	}
 }
 

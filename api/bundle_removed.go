@@ -15,6 +15,9 @@ func (e *export) read(blob work.Hash) ([]byte, bool) {
 	if e.err != nil {
 		return nil, false
 	}
+	if e.fail(e.call.mayStillExport(e.view.ID)); e.err != nil {
+		return nil, false
+	}
 	content, err := e.call.Service.Engine.Blob(blob)
 	if !isCode(err, fault.ContentRemoved) {
 		e.fail(err)

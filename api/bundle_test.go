@@ -32,6 +32,9 @@ func (d *fakeEngine) Readable(project, agent id.ID) (bool, error) {
 	return project == d.project.ID && d.project.Readable(agent), nil
 }
 
+// Summary implements api.Engine.
+func (d *fakeEngine) Summary(id.ID) (*work.Project, error) { return d.project, nil }
+
 func (d *fakeEngine) order(project, agent id.ID, command work.Command) (api.Done, error) {
 	d.steps++
 	stamp := work.Stamp{Now: d.now, Agent: agent}
@@ -79,6 +82,8 @@ func (d *fakeEngine) export(t failer, who string, full bool) []byte {
 func (d *fakeEngine) exportTo(w io.Writer, who string, full bool) error {
 	c := d.asks("project.export", who)
 	c.Params = []string{d.project.ID.Format(id.Project)}
+	// The sessions of this engine are no live ones, and an export asks for those.
+	c.Session = nil
 	if full {
 		c.Query["history"] = "full"
 	}

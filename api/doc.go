@@ -22,8 +22,9 @@
 // # Bundles
 //
 // An export is written while it is sent (Stream). It holds the view and one record or content at
-// a time, and an error aborts the answer. An import checks the syntax and the hashes of a bundle
-// and sends one command to the new project; package work does the rest.
+// a time. An error aborts the answer, and so does the end of the caller's right to it. An import
+// checks the syntax and the hashes of a bundle and sends one command to the new project; package
+// work does the rest.
 //
 // # Idempotency across projects
 //

@@ -59,6 +59,10 @@ type export struct {
 // the artifacts of a project may have all its files.
 const bundleArtifactFiles = 10_000
 
+// exportUnchecked is after how many records of a list the right of the caller is checked again. It
+// is checked before each content, too.
+const exportUnchecked = 64
+
 func (e *export) run() error {
 	e.write(`{"bundle":{"format":"` + bundleFormat + `","bundle_version":1,"exported_at":`)
 	e.send(Time(e.call.Now).append(nil))
@@ -150,6 +154,9 @@ func (e *export) list(name string, fill func()) {
 
 // element writes a record of a list. It reports whether to continue.
 func (e *export) element(record any) bool {
+	if e.count%exportUnchecked == 0 {
+		e.fail(e.call.mayStillExport(e.view.ID))
+	}
 	if e.count > 0 {
 		e.write(",")
 		_, _ = e.digest.Write([]byte(","))
