@@ -64,7 +64,9 @@ func (s span) record(sample *Sample, due, done time.Time, outcome string) {
 	case outcome == outcomeUncounted:
 	case outcome != "":
 		sample.fail(outcome)
-	case !due.Before(s.counted):
+	case due.Before(s.counted):
+		sample.Warmed++
+	default:
 		sample.add(done.Sub(due))
 	}
 }

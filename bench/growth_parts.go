@@ -59,11 +59,11 @@ const (
 	idlePatience = 5 * time.Minute
 )
 
-// awaitIdle waits until servers have done what they do AFTER a fill, such as snapshots, so that
+// awaitIdle waits until servers have done what they do AFTER requests, such as snapshots, so that
 // they do not take the processor from one that is measured.
 func awaitIdle(ctx context.Context, servers []*server) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, idlePatience,
-		fmt.Errorf("the servers were not idle %v after their fill", idlePatience))
+		fmt.Errorf("the servers were not idle within %v", idlePatience))
 	defer cancel()
 	ticker := time.NewTicker(idleEvery)
 	defer ticker.Stop()

@@ -43,7 +43,10 @@ type Measurement struct {
 	Latency   Latency   `json:"latency"`
 	// ServerCPUMicros is the server's processor time for each success, zero if it is unknown.
 	ServerCPUMicros float64 `json:"server_cpu_us"`
-	// OtherCPUMicros is the same of each other server that takes part.
+	// SettledCPUMicros is the same with what the server does AFTER the run, until it is idle; the
+	// requests of the warm-up count in it. It is zero if nobody waited for that.
+	SettledCPUMicros float64 `json:"settled_cpu_us,omitempty"`
+	// OtherCPUMicros is ServerCPUMicros of each other server that takes part.
 	OtherCPUMicros []float64        `json:"other_cpu_us,omitempty"`
 	Errors         map[string]int64 `json:"errors,omitempty"`
 }
@@ -111,7 +114,7 @@ func (t *table) markdown(out io.Writer) error {
 func (r *Report) rates() *table {
 	t := &table{heading: []string{
 		"run", "a second", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "max ms", "server µs",
-		"errors", "what",
+		"settled µs", "errors", "what",
 	}}
 	for _, m := range r.Measurements {
 		count := int64(0)
@@ -125,6 +128,7 @@ func (r *Report) rates() *table {
 			row = append(row, optional(m.Count > 0, "%.2f", float64(micros)/1000))
 		}
 		t.add(append(row, optional(m.ServerCPUMicros > 0, "%.1f", m.ServerCPUMicros),
+			optional(m.SettledCPUMicros > 0, "%.1f", m.SettledCPUMicros),
 			fmt.Sprint(count), m.What)...)
 	}
 	return t

@@ -24,7 +24,10 @@ type subject struct {
 	perSecond func(round int) (float64, error)
 	// prepare is called in each round BEFORE the measurement starts; it may be nil.
 	prepare func(ctx context.Context) error
-	rounds  []*Sample
+	// settle waits AFTER the measurement of each round until the server has done what was put off;
+	// then the processor time until there is reported as well. It may be nil.
+	settle func(ctx context.Context) error
+	rounds []*Sample
 }
 
 // rate is the rate of one round.
@@ -94,6 +97,12 @@ func (s *subject) drive(ctx context.Context, l load, round int) (sample *Sample,
 	for at := range others {
 		sample.OtherCPU[at] -= others[at]
 	}
+	if s.settle != nil {
+		if err = s.settle(ctx); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.name, err)
+		}
+		sample.SettledCPU = s.cpu() - before
+	}
 	s.rounds = append(s.rounds, sample)
 	return sample, nil
 }
@@ -119,6 +128,7 @@ func (r *Report) add(s *subject) {
 		Name: s.name, What: s.what, PerSecond: median(rates), Rounds: rates, Count: total.Count,
 		Latency: total.latency(), Errors: total.Errors,
 	}
+	m.SettledCPUMicros = total.settledMicros()
 	if total.Count > 0 {
 		m.ServerCPUMicros = float64(total.ServerCPU.Microseconds()) / float64(total.Count)
 		for _, one := range total.OtherCPU {
@@ -152,6 +162,32 @@ func (s *subject) quantile(percent float64) []float64 {
 		times[round] = float64(sample.Quantile(percent).Microseconds())
 	}
 	return times
+}
+
+// settledMicros returns the settled processor time for a request of each round, in microseconds.
+func (s *subject) settledMicros() []float64 {
+	times := make([]float64, len(s.rounds))
+	for round, sample := range s.rounds {
+		times[round] = sample.settledMicros()
+	}
+	return times
+}
+
+// compareSettled adds the ratio of the settled processor times of two subjects of the same rounds:
+// what is left of the rate of a server that is to do everything in time. The target is a lower
+// bound. There is no ratio where a processor time is not known.
+func (r *Report) compareSettled(of, against *subject, target float64) {
+	var ratios []float64
+	others := against.settledMicros()
+	for round, micros := range of.settledMicros() {
+		if micros > 0 && others[round] > 0 {
+			ratios = append(ratios, others[round]/micros)
+		}
+	}
+	r.addRatio(Ratio{
+		Name:   "settled processor time of " + against.name + " / " + of.name,
+		Rounds: ratios, Target: target,
+	})
 }
 
 // compareTimes adds the ratio of two lists of times of the same rounds, both in microseconds. The

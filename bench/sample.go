@@ -17,10 +17,15 @@ const (
 type Sample struct {
 	Count   int64
 	Seconds float64
+	// Warmed counts the successes of the warm-up.
+	Warmed int64
 	// Errors counts the responses that were no success, by status and code.
 	Errors map[string]int64
 	// ServerCPU is the processor time of the server's process.
 	ServerCPU time.Duration
+	// SettledCPU is the same from BEFORE the warm-up until the server has done what it put off, zero
+	// if nobody waited for that.
+	SettledCPU time.Duration
 	// OtherCPU is that of each other server that takes part.
 	OtherCPU []time.Duration
 
@@ -45,8 +50,10 @@ func (s *Sample) fail(outcome string) { s.Errors[outcome]++ }
 // merge adds another sample. The caller adds up Seconds of consecutive runs.
 func (s *Sample) merge(other *Sample) {
 	s.Count += other.Count
+	s.Warmed += other.Warmed
 	s.latencies.Merge(other.latencies)
 	s.ServerCPU += other.ServerCPU
+	s.SettledCPU += other.SettledCPU
 	for at, one := range other.OtherCPU {
 		if at == len(s.OtherCPU) {
 			s.OtherCPU = append(s.OtherCPU, 0)
@@ -56,6 +63,11 @@ func (s *Sample) merge(other *Sample) {
 	for outcome, count := range other.Errors {
 		s.Errors[outcome] += count
 	}
+}
+
+// settledMicros is the settled processor time for each success, those of the warm-up included.
+func (s *Sample) settledMicros() float64 {
+	return float64(s.SettledCPU.Microseconds()) / float64(max(s.Count+s.Warmed, 1))
 }
 
 // PerSecond is the rate of successes.

@@ -21,7 +21,8 @@ type SearchResult struct {
 const (
 	// searchTargetMicros is the target for the 95th percentile of queries on one connection.
 	searchTargetMicros = 2000
-	// searchPutsTarget is the part of the PUT rate that should remain with search on.
+	// searchPutsTarget is the part of the rate of PUTs that should remain with search on, once what
+	// indexing puts off is done.
 	searchPutsTarget = 0.85
 	// searchConnections is the number of connections of the concurrent runs.
 	searchConnections = 8
@@ -206,31 +207,38 @@ func (s *server) searchMemory(ctx context.Context, documents int) (int64, error)
 }
 
 // compareSearchWrites writes to PUBLIC projects of a server with search and of one without.
+// Indexing is put off while a server is busy, so what is compared is the processor time until it
+// is idle, and the rates during the writes have no target.
 func compareSearchWrites(ctx context.Context, config *Config, report *Report) error {
 	var subjects []*subject
-	var indexing *server
+	var servers []*server
+	// What one server has put off must be done BEFORE the next one is measured.
+	idle := func(ctx context.Context) error {
+		if err := servers[0].awaitIndexed(ctx); err != nil {
+			return err
+		}
+		return awaitIdle(ctx, servers)
+	}
 	for _, how := range []string{"on", "off"} {
 		srv, err := startServer(ctx, config, "PWS_SEARCH="+how)
 		if err != nil {
 			return err
 		}
 		defer srv.close()
-		if indexing == nil {
-			indexing = srv
-		}
+		servers = append(servers, srv)
 		projects, err := srv.createPublicProjects(ctx, config.Projects)
 		if err != nil {
 			return err
 		}
 		one := srv.puts("puts-search-"+how, fmt.Sprintf("durable PUT of %d B, %d PUBLIC projects, "+
 			"--search %s", contentBytes, config.Projects, how), projects)
-		// The documents of one round must be indexed before the next server is measured.
-		one.prepare = indexing.awaitIndexed
+		one.prepare, one.settle = idle, idle
 		subjects = append(subjects, one)
 	}
 	if err := report.drive(ctx, config, subjects...); err != nil {
 		return err
 	}
-	report.compareRates(subjects[0], subjects[1], searchPutsTarget)
+	report.compareSettled(subjects[0], subjects[1], searchPutsTarget)
+	report.compareRates(subjects[0], subjects[1], 0)
 	return nil
 }
