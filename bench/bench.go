@@ -3,7 +3,9 @@
 // time, and reports rates, latencies, and the ratios of paired rounds.
 //
 // Clients, servers and baselines share the processors of one machine, so absolute figures say
-// little. A round runs A, then B, and only their ratio is compared, as the median over the rounds.
+// little. A round runs A, then B, and their ratio is the median over the rounds. It belongs to the
+// machine and the minute, because a slow disk pushes ratios of writes towards 1; the processor time
+// for a request on both sides is what to compare between runs.
 // Every run is bounded in time and in count, every socket is on the loopback interface, and no
 // child process outlives this one.
 package bench
