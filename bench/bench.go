@@ -197,7 +197,7 @@ func Run(ctx context.Context, config Config) (*Report, error) {
 	report := &Report{
 		Machine: machine, Began: time.Now().UTC().Truncate(time.Second),
 		SecondsPerRun: config.Duration.Seconds(), Connections: config.Connections,
-		Rounds: config.Rounds,
+		Rounds: config.Rounds, Program: programVersion(), Server: config.Server,
 	}
 	for _, one := range groups {
 		if !config.wants(one.names...) {

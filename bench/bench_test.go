@@ -353,6 +353,7 @@ func TestReport(t *testing.T) {
 	other.add(time.Millisecond)
 	other.fail("500 INTERNAL")
 	report := &Report{
+		Program: programVersion(), Order: [][]string{{"a", "b"}},
 		Absent: []string{"etcd is absent"}, Restart: &RestartResult{Lost: 3}, Memory: &MemoryResult{},
 	}
 	a := &subject{name: "a", what: "first", rounds: []*Sample{sample, sample}}
@@ -376,7 +377,8 @@ func TestReport(t *testing.T) {
 		if err := show(&out); err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"a / b", "etcd is absent", "500 INTERNAL", "≤ 5", "first"} {
+		for _, want := range []string{"a / b", "etcd is absent", "500 INTERNAL", "≤ 5", "first",
+			"Order of a round: a, b.", "--rate-limits off", "UNLISTED", "commit "} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("no %q in\n%s", want, out.String())
 			}

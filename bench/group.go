@@ -117,7 +117,7 @@ func RunGroup(ctx context.Context, config GroupConfig) (*GroupReport, error) {
 	r := &GroupReport{Report: Report{
 		Machine: machine, Began: time.Now().UTC().Truncate(time.Second),
 		SecondsPerRun: config.Duration.Seconds(), Connections: config.Connections,
-		Rounds: config.Rounds,
+		Rounds: config.Rounds, Program: programVersion(),
 	}}
 	return r, runParts(ctx, &config, config.Only, []part[*GroupConfig]{
 		{groupWrites, r.writes}, {groupReads, r.reads}, {groupFailover, r.failover},

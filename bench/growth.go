@@ -129,7 +129,7 @@ func RunGrowth(ctx context.Context, config GrowthConfig) (*GrowthReport, error) 
 	r := &GrowthReport{Report: Report{
 		Machine: machine, Began: time.Now().UTC().Truncate(time.Second),
 		SecondsPerRun: config.Duration.Seconds(), Connections: config.Connections,
-		Rounds: config.Rounds,
+		Rounds: config.Rounds, Program: programVersion(),
 	}}
 	err = runParts(ctx, &config, config.Only, []part[*GrowthConfig]{
 		{growthProjects, r.projects}, {growthChangesets, r.changesets}, {growthFiles, r.files},

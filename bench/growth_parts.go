@@ -175,8 +175,8 @@ func (r *GrowthReport) projects(ctx context.Context, config *GrowthConfig) error
 
 // pacedWrites writes into one project at a fixed rate.
 func (s *server) pacedWrites(project string) *subject {
-	one := s.puts("writes", fmt.Sprintf("durable PUT of %d B into it, %d a second", contentBytes,
-		growthPace), []string{project})
+	one := s.puts("writes", fmt.Sprintf("durable PUT of %d B into it, PUBLIC, %d a second",
+		contentBytes, growthPace), []string{project})
 	one.perSecond = func(int) (float64, error) { return growthPace, nil }
 	return one
 }
@@ -221,7 +221,7 @@ func (r *GrowthReport) files(ctx context.Context, config *GrowthConfig) error {
 		agents, err := s.registerAgents(ctx, config.Connections)
 		write := &subject{
 			name: "writes", cpu: s.cpu, what: fmt.Sprintf("durable PUT of %d B into one of them, "+
-				"%d a second", contentBytes, growthPace),
+				"PUBLIC, %d a second", contentBytes, growthPace),
 			connect: httpClients(s.host, config.Connections, func(at int) func() []byte {
 				return (&writer{
 					host: s.host, credential: s.api.Credential, paths: paths, turn: at * 7,
@@ -277,7 +277,7 @@ func (r *GrowthReport) tasks(ctx context.Context, config *GrowthConfig) error {
 // taskUpdates changes the priority of tasks at a fixed rate.
 func (s *server) taskUpdates(paths []string, n int) *subject {
 	return &subject{
-		name: "writes", what: fmt.Sprintf("PATCH of a task, %d a second", growthPace), cpu: s.cpu,
+		name: "writes", what: fmt.Sprintf("PATCH of a task, PUBLIC, %d a second", growthPace), cpu: s.cpu,
 		connect: httpClients(s.host, n, func(at int) func() []byte {
 			turn, out := at*7, []byte(nil)
 			return func() []byte {

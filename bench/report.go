@@ -12,8 +12,14 @@ import (
 
 // Report is the result of all runs.
 type Report struct {
-	Machine       Machine       `json:"machine"`
-	Began         time.Time     `json:"began"`
+	Machine Machine   `json:"machine"`
+	Began   time.Time `json:"began"`
+	// Program is the commit that was measured. Server is where a running server was, empty if each
+	// group of runs started one.
+	Program string `json:"program"`
+	Server  string `json:"server,omitempty"`
+	// Order has the subjects of each group in the order of a round.
+	Order         [][]string    `json:"order,omitempty"`
 	SecondsPerRun float64       `json:"seconds_per_run"`
 	Connections   int           `json:"connections"`
 	Rounds        int           `json:"rounds"`
@@ -220,6 +226,7 @@ func (r *Report) write(
 	fmt.Fprintf(out, "%s: %s.\n", r.Began.Format(time.RFC3339), r.Machine)
 	fmt.Fprintf(out, "%d connections, %d rounds of %g s each, taken in turn; clients and servers "+
 		"share the cores.\n", r.Connections, r.Rounds, r.SecondsPerRun)
+	r.conditions(out)
 	for _, one := range tables {
 		if len(one.rows) == 0 {
 			continue

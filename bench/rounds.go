@@ -60,6 +60,11 @@ func (r *Report) drive(ctx context.Context, config *Config, subjects ...*subject
 		}
 		defer one.fleet.close()
 	}
+	var names []string
+	for _, one := range subjects {
+		names = append(names, one.name)
+	}
+	r.Order = append(r.Order, names)
 	for round := range config.Rounds {
 		for _, one := range subjects {
 			sample, err := one.drive(ctx, config.load(), round)

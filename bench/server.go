@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -67,11 +68,8 @@ func (s *server) start(ctx context.Context) error {
 	}
 	program := child.Program{
 		Path: s.config.Program,
-		Args: append([]string{
-			"serve", "--listen", listen, "--data", s.dataDir, "--rate-limits", "off",
-			"--agent-stored-bytes", "0", "--agent-hour-bytes", "0", "--project-stored-bytes", "0",
-			"--connections-per-ip", "16384",
-		}, s.arguments...),
+		Args: slices.Concat([]string{"serve", "--listen", listen, "--data", s.dataDir}, limitsOff,
+			s.arguments),
 		Env: s.env,
 	}
 	if s.config.metrics {

@@ -205,7 +205,7 @@ func (s *server) driveWatched(
 		count             int
 		streams           bool
 	}{
-		{RunWatchers, "durable PUT, nobody waits", "", 0, false},
+		{RunWatchers, "durable PUT, PUBLIC projects, search off, nobody waits", "", 0, false},
 		{"one-poller", "the same, one poller at the tail of everything", "", 1, false},
 		{"pollers-elsewhere", fmt.Sprintf("the same, %d pollers of another project", n), elsewhere,
 			n, false},
