@@ -34,9 +34,10 @@ type browsers struct {
 	mu     sync.Mutex
 	bodies []io.Closer
 	group  sync.WaitGroup
-	// ready counts those without an event, and received counts events.
-	ready    sync.WaitGroup
-	received atomic.Int64
+	// ready counts those without an event, ended those whose stream has ended, and received counts
+	// events.
+	ready           sync.WaitGroup
+	ended, received atomic.Int64
 }
 
 func (b *browsers) close() {
@@ -75,6 +76,7 @@ func (s *server) browse(signedIn []*http.Client) (*browsers, error) {
 			for {
 				line, err := lines.ReadString('\n')
 				if err != nil {
+					opened.ended.Add(1)
 					return
 				}
 				if strings.HasPrefix(line, "data: ") {
@@ -87,7 +89,19 @@ func (s *server) browse(signedIn []*http.Client) (*browsers, error) {
 	late := time.AfterFunc(wakePatience, opened.close)
 	opened.ready.Wait()
 	late.Stop()
+	if err := opened.check(); err != nil {
+		opened.close()
+		return nil, err
+	}
 	return opened, nil
+}
+
+// check returns an error unless all browsers still follow.
+func (b *browsers) check() error {
+	if ended := b.ended.Load(); ended > 0 {
+		return fmt.Errorf("%d of %d browsers do not follow any more", ended, len(b.bodies))
+	}
+	return nil
 }
 
 // signIn signs in a browser by a code.
@@ -191,6 +205,7 @@ func runBrowsers(ctx context.Context, srv *server, report *Report) error {
 		open, err = srv.browse(signedIn)
 		return err
 	}
+	beside.check = func() error { return open.check() }
 	err = report.drive(ctx, config, alone, beside)
 	received := int64(0)
 	if open != nil {

@@ -24,6 +24,9 @@ type subject struct {
 	perSecond func(round int) (float64, error)
 	// prepare is called in each round BEFORE the measurement starts; it may be nil.
 	prepare func(ctx context.Context) error
+	// check is called AFTER the measurement of each round, which is not valid if it returns an error.
+	// It may be nil.
+	check func() error
 	// settle waits AFTER the measurement of each round until the server has done what was put off;
 	// then the processor time until there is reported as well. It may be nil.
 	settle func(ctx context.Context) error
@@ -101,6 +104,11 @@ func (s *subject) drive(ctx context.Context, l load, round int) (sample *Sample,
 	sample.ServerCPU, sample.OtherCPU = s.cpu()-before, s.othersCPU()
 	for at := range others {
 		sample.OtherCPU[at] -= others[at]
+	}
+	if s.check != nil {
+		if err = s.check(); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.name, err)
+		}
 	}
 	if s.settle != nil {
 		if err = s.settle(ctx); err != nil {

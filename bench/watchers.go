@@ -3,9 +3,12 @@ package bench
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"pws/bench/child"
@@ -38,8 +41,13 @@ type watchers struct {
 	mu struct {
 		sync.Mutex
 		conns []net.Conn
+		// failure is why the first watcher has ended.
+		failure error
 	}
 	group sync.WaitGroup
+	count int
+	// live counts the watchers that have had a first response and have not ended.
+	live atomic.Int64
 	// ready counts the watchers without a first response.
 	ready sync.WaitGroup
 	// received gets the time of each received event; nil if it is not needed.
@@ -58,8 +66,41 @@ func (w *watchers) close() {
 	w.group.Wait()
 }
 
+// check returns an error unless all watchers still wait. Those that were refused or have ended cost
+// nothing, and would improve what is measured beside them.
+func (w *watchers) check() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if live := int(w.live.Load()); live != w.count {
+		return fmt.Errorf("%d of %d watchers wait: %w", live, w.count, w.mu.failure)
+	}
+	return nil
+}
+
+// follows runs a watcher until it ends. It counts as live from its first response on.
+func (w *watchers) follows(run func(first func()) error) {
+	alive := false
+	err := run(func() {
+		if !alive {
+			alive = true
+			w.live.Add(1)
+			w.ready.Done()
+		}
+	})
+	w.mu.Lock()
+	if w.mu.failure == nil {
+		w.mu.failure = err
+	}
+	w.mu.Unlock()
+	if alive {
+		w.live.Add(-1)
+	} else {
+		w.ready.Done()
+	}
+}
+
 // watch opens watchers of a query, as streams or as pollers, from the end of the event log, and
-// returns when each has had its first response.
+// returns when each has had its first response. It fails if one is refused.
 func (s *server) watch(count int, query string, streams bool, received chan<- time.Time) (
 	*watchers, error,
 ) {
@@ -67,7 +108,7 @@ func (s *server) watch(count int, query string, streams bool, received chan<- ti
 	if err != nil {
 		return nil, err
 	}
-	w := &watchers{received: received}
+	w := &watchers{received: received, count: count}
 	for range count {
 		conn, err := net.Dial("tcp", s.host)
 		if err != nil {
@@ -76,18 +117,20 @@ func (s *server) watch(count int, query string, streams bool, received chan<- ti
 		}
 		w.mu.conns = append(w.mu.conns, conn)
 		w.ready.Add(1)
+		run := s.poll
+		if streams {
+			run = s.follow
+		}
+		// A watcher ends when its connection is closed.
 		w.group.Go(func() {
-			ready := sync.OnceFunc(w.ready.Done)
-			defer ready()
-			// A watcher ends when its connection is closed.
-			if streams {
-				s.follow(conn, query, cursor, w.received, ready)
-			} else {
-				s.poll(conn, query, cursor, w.received, ready)
-			}
+			w.follows(func(first func()) error { return run(conn, query, cursor, received, first) })
 		})
 	}
 	w.ready.Wait()
+	if err := w.check(); err != nil {
+		w.close()
+		return nil, err
+	}
 	return w, nil
 }
 
@@ -114,28 +157,43 @@ func after(cursor string) string {
 	return "&after=" + cursor
 }
 
-// follow reads a stream and sends the time of each event.
+// streamStatus begins the answer to a stream that is not refused.
+const streamStatus = "HTTP/1.1 200 "
+
+// follow reads a stream and sends the time of each event. It returns an error when the stream is
+// refused or ends.
 func (s *server) follow(
-	conn net.Conn, query, cursor string, received chan<- time.Time, ready func(),
-) {
+	conn net.Conn, query, cursor string, received chan<- time.Time, first func(),
+) error {
 	_, err := fmt.Fprintf(conn, "GET /api/v1/events?%s&after=%s HTTP/1.1\r\nHost: %s\r\n"+
 		"Accept: text/event-stream\r\nAuthorization: Bearer %s\r\n\r\n",
 		query, cursor, s.host, s.api.Credential)
+	if err != nil {
+		return err
+	}
 	buffer := make([]byte, 4<<10)
-	for err == nil {
-		var n int
-		n, err = conn.Read(buffer)
-		ready()
+	if _, err := io.ReadFull(conn, buffer[:len(streamStatus)]); err != nil {
+		return err
+	}
+	if status := string(buffer[:len(streamStatus)]); status != streamStatus {
+		return fmt.Errorf("a stream was answered with %s", status)
+	}
+	first()
+	for {
+		n, err := conn.Read(buffer)
+		if err != nil {
+			return err
+		}
 		if received != nil && bytes.Contains(buffer[:n], []byte("\nevent: ")) {
 			received <- time.Now()
 		}
 	}
 }
 
-// poll sends long-polling requests in a loop.
+// poll sends long-polling requests in a loop. It returns an error when one is refused.
 func (s *server) poll(
-	conn net.Conn, query, cursor string, received chan<- time.Time, ready func(),
-) {
+	conn net.Conn, query, cursor string, received chan<- time.Time, first func(),
+) error {
 	buffer := make([]byte, 0, 4<<10)
 	for wait := "0"; ; wait = "30" {
 		request := client.Request{
@@ -143,7 +201,7 @@ func (s *server) poll(
 			Path: "/api/v1/events?wait=" + wait + "&" + query + after(cursor),
 		}
 		if _, err := conn.Write(request.Append(nil)); err != nil {
-			return
+			return err
 		}
 		for buffer = buffer[:0]; ; {
 			if len(buffer) == cap(buffer) {
@@ -151,15 +209,18 @@ func (s *server) poll(
 			}
 			n, err := conn.Read(buffer[len(buffer):cap(buffer)])
 			if err != nil {
-				return
+				return err
 			}
 			buffer = buffer[:len(buffer)+n]
 			response, whole, err := parseHTTP(buffer)
-			if err != nil || whole && response.Status != 200 {
-				return
+			if err != nil {
+				return err
 			}
 			if !whole {
 				continue
+			}
+			if response.Status != 200 {
+				return fmt.Errorf("a poll was answered with %s", client.Outcome(response))
 			}
 			if received != nil && !bytes.Contains(response.Body, []byte(`"events":[]`)) {
 				received <- time.Now()
@@ -167,7 +228,7 @@ func (s *server) poll(
 			_, rest, _ := bytes.Cut(response.Body, []byte(`"next_cursor":"`))
 			next, _, _ := bytes.Cut(rest, []byte(`"`))
 			cursor = string(next)
-			ready()
+			first()
 			break
 		}
 	}
@@ -219,6 +280,7 @@ func (s *server) driveWatched(
 			open, err = s.watch(kind.count, kind.query, kind.streams, nil)
 			return err
 		}
+		one.check = func() error { return open.check() }
 		subjects = append(subjects, one)
 	}
 	if err := report.drive(ctx, s.config, subjects...); err != nil {
@@ -260,6 +322,9 @@ func (s *server) measureWake(
 				return ctx.Err()
 			}
 		}
+	}
+	if err := open.check(); err != nil {
+		return err
 	}
 	sample.Seconds, sample.ServerCPU = time.Since(began).Seconds(), s.cpu()-before
 	name, what := "wake-pollers", "pollers woken by one write, from its answer to theirs"
@@ -309,5 +374,6 @@ func (s *server) watcherBytes(ctx context.Context, count int, streams bool) (flo
 		return 0, err
 	}
 	usage, err := child.ReadUsage(s.process.PID())
+	err = errors.Join(err, open.check())
 	return float64(usage.ResidentBytes-before) / float64(count), err
 }
