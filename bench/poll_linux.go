@@ -235,9 +235,11 @@ func (p *poller) loop(ctx context.Context) (err error) {
 	for ctx.Err() == nil {
 		now := time.Now()
 		if p.inFlight == 0 && (!p.paced || !now.Before(p.run.end)) {
+			p.countUnsent()
 			return nil
 		}
 		if now.After(p.run.end.Add(graceTime)) {
+			p.countUnsent()
 			p.abandon()
 			return nil
 		}
@@ -366,6 +368,27 @@ func (p *poller) lose(c *connection, err error) {
 	}
 	p.sample.fail("CONNECTION " + err.Error())
 	c.shut()
+}
+
+// countUnsent counts what was due BEFORE the end of a paced run and was not sent, because the
+// server had not answered the request before it, or this thread was late. Each would have been
+// answered AFTER the end, so its latency is at least the time from when it was due until then.
+// Connections that have failed count as errors.
+func (p *poller) countUnsent() {
+	for _, c := range p.connections {
+		if c.dead || c.every == 0 {
+			continue
+		}
+		due := c.due
+		if c.inFlight {
+			due = due.Add(c.every)
+		}
+		for ; due.Before(p.run.end); due = due.Add(c.every) {
+			if !due.Before(p.run.counted) {
+				p.sample.addUnsent(p.run.end.Sub(due))
+			}
+		}
+	}
 }
 
 // abandon closes the connections whose responses did not arrive in time.

@@ -83,3 +83,24 @@ func TestFirstRequestsAreSent(t *testing.T) {
 		}
 	}
 }
+
+// TestUnsentRequestsCount drives a run in which a thousand requests are due in less time than one
+// answer takes.
+func TestUnsentRequestsCount(t *testing.T) {
+	address := echo(t, func(line string) string { return line })
+	fleet, err := dialAll(address, []exchange{&lineExchange{"ok", 1e6}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fleet.close()
+	sample, err := fleet.drive(t.Context(), load{duration: time.Microsecond, perSecond: 1e9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sample.Count+sample.Unsent != 1000 || sample.Unsent == 0 {
+		t.Errorf("count %d, unsent %d", sample.Count, sample.Unsent)
+	}
+	if got := sample.latencies.TotalCount(); got != 1000 {
+		t.Errorf("%d latencies", got)
+	}
+}

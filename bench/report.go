@@ -53,8 +53,11 @@ type Measurement struct {
 	// requests of the warm-up count in it. It is zero if nobody waited for that.
 	SettledCPUMicros float64 `json:"settled_cpu_us,omitempty"`
 	// OtherCPUMicros is ServerCPUMicros of each other server that takes part.
-	OtherCPUMicros []float64        `json:"other_cpu_us,omitempty"`
-	Errors         map[string]int64 `json:"errors,omitempty"`
+	OtherCPUMicros []float64 `json:"other_cpu_us,omitempty"`
+	// Unsent counts the requests of a paced run that were due in it and were not sent. The latency
+	// has a lower bound of theirs: the time from when they were due until the end of the run.
+	Unsent int64            `json:"unsent,omitempty"`
+	Errors map[string]int64 `json:"errors,omitempty"`
 }
 
 // Ratio compares two results of the same rounds.
@@ -120,7 +123,7 @@ func (t *table) markdown(out io.Writer) error {
 func (r *Report) rates() *table {
 	t := &table{heading: []string{
 		"run", "a second", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "max ms", "server µs",
-		"settled µs", "errors", "what",
+		"settled µs", "unsent", "errors", "what",
 	}}
 	for _, m := range r.Measurements {
 		count := int64(0)
@@ -135,7 +138,7 @@ func (r *Report) rates() *table {
 		}
 		t.add(append(row, optional(m.ServerCPUMicros > 0, "%.1f", m.ServerCPUMicros),
 			optional(m.SettledCPUMicros > 0, "%.1f", m.SettledCPUMicros),
-			fmt.Sprint(count), m.What)...)
+			fmt.Sprint(m.Unsent), fmt.Sprint(count), m.What)...)
 	}
 	return t
 }

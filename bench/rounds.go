@@ -74,9 +74,9 @@ func (r *Report) drive(ctx context.Context, config *Config, subjects ...*subject
 			if err != nil {
 				return err
 			}
-			config.say("round %d  %-18s %10.0f/s  p99 %7d µs  errors %v",
+			config.say("round %d  %-18s %10.0f/s  p99 %7d µs  unsent %d  errors %v",
 				round+1, one.name, sample.PerSecond(), sample.Quantile(99).Microseconds(),
-				sample.Errors)
+				sample.Unsent, sample.Errors)
 		}
 	}
 	for _, one := range subjects {
@@ -140,6 +140,7 @@ func (r *Report) add(s *subject) {
 	m := Measurement{
 		Name: s.name, What: s.what, PerSecond: median(rates), Rounds: rates, Count: total.Count,
 		Latency: total.latency(), Errors: total.Errors,
+		Unsent: total.Unsent,
 	}
 	m.SettledCPUMicros = total.settledMicros()
 	if total.Count > 0 {

@@ -19,6 +19,9 @@ type Sample struct {
 	Seconds float64
 	// Warmed counts the successes of the warm-up.
 	Warmed int64
+	// Unsent counts the requests of a paced run that were due in it and were not sent, because the
+	// connection still waited for an answer. The latencies have a lower bound of theirs.
+	Unsent int64
 	// Errors counts the responses that were no success, by status and code.
 	Errors map[string]int64
 	// ServerCPU is the processor time of the server's process.
@@ -40,6 +43,16 @@ func newSample() *Sample {
 
 func (s *Sample) add(latency time.Duration) {
 	s.Count++
+	s.record(latency)
+}
+
+// addUnsent counts a request that was not sent and would have taken longer than a time.
+func (s *Sample) addUnsent(least time.Duration) {
+	s.Unsent++
+	s.record(least)
+}
+
+func (s *Sample) record(latency time.Duration) {
 	micros := min(max(latency.Microseconds(), 1), latencyMicrosMax)
 	// The histogram rejects only values outside of its bounds, and the value is within them.
 	_ = s.latencies.RecordValue(micros)
@@ -51,6 +64,7 @@ func (s *Sample) fail(outcome string) { s.Errors[outcome]++ }
 func (s *Sample) merge(other *Sample) {
 	s.Count += other.Count
 	s.Warmed += other.Warmed
+	s.Unsent += other.Unsent
 	s.latencies.Merge(other.latencies)
 	s.ServerCPU += other.ServerCPU
 	s.SettledCPU += other.SettledCPU
@@ -78,7 +92,7 @@ func (s *Sample) PerSecond() float64 {
 	return float64(s.Count) / s.Seconds
 }
 
-// Quantile is the latency at a percentile of the successes.
+// Quantile is the latency at a percentile of the successes, and of what was not sent.
 func (s *Sample) Quantile(percent float64) time.Duration {
 	return time.Duration(s.latencies.ValueAtQuantile(percent)) * time.Microsecond
 }
