@@ -97,13 +97,14 @@ func (s *subject) drive(ctx context.Context, l load, round int) (sample *Sample,
 			return nil, err
 		}
 	}
-	before, others := s.cpu(), s.othersCPU()
+	before, counted := s.used(), s.usedAfter(l.warmup)
 	if sample, err = s.fleet.drive(ctx, l); err != nil {
 		return nil, err
 	}
-	sample.ServerCPU, sample.OtherCPU = s.cpu()-before, s.othersCPU()
-	for at := range others {
-		sample.OtherCPU[at] -= others[at]
+	warmed, now := counted(), s.used()
+	sample.ServerCPU, sample.OtherCPU = now.server-warmed.server, now.others
+	for at := range warmed.others {
+		sample.OtherCPU[at] -= warmed.others[at]
 	}
 	if s.check != nil {
 		if err = s.check(); err != nil {
@@ -114,18 +115,43 @@ func (s *subject) drive(ctx context.Context, l load, round int) (sample *Sample,
 		if err = s.settle(ctx); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.name, err)
 		}
-		sample.SettledCPU = s.cpu() - before
+		sample.SettledCPU = s.cpu() - before.server
 	}
 	s.rounds = append(s.rounds, sample)
 	return sample, nil
 }
 
-func (s *subject) othersCPU() []time.Duration {
-	times := make([]time.Duration, len(s.others))
+// cpuTimes is the processor time of a server, and of other servers that take part.
+type cpuTimes struct {
+	server time.Duration
+	others []time.Duration
+}
+
+// used is the processor time so far.
+func (s *subject) used() cpuTimes {
+	u := cpuTimes{server: s.cpu(), others: make([]time.Duration, len(s.others))}
 	for at, cpu := range s.others {
-		times[at] = cpu()
+		u.others[at] = cpu()
 	}
-	return times
+	return u
+}
+
+// usedAfter reads the processor time when the warm-up that begins now ends, because its requests do
+// not count. The function it returns is called AFTER the run; one that has ended in its warm-up has
+// used nothing that counts.
+func (s *subject) usedAfter(warmup time.Duration) func() cpuTimes {
+	if warmup <= 0 {
+		u := s.used()
+		return func() cpuTimes { return u }
+	}
+	read := make(chan cpuTimes, 1)
+	timer := time.AfterFunc(warmup, func() { read <- s.used() })
+	return func() cpuTimes {
+		if timer.Stop() {
+			return s.used()
+		}
+		return <-read
+	}
 }
 
 // add adds the measurement of a subject over all rounds.
