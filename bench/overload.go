@@ -57,8 +57,12 @@ type OverloadResult struct {
 	Peak   LoadPhase `json:"peak"`
 	During LoadPhase `json:"during"`
 	After  LoadPhase `json:"after"`
-	// OfferedPerSecond is what was sent during the overload and answered.
-	OfferedPerSecond float64 `json:"offered_per_second"`
+	// OfferedPerSecond is what was due during the overload, AnsweredPerSecond what was answered,
+	// refusals included, and Unsent how many requests were not sent, because their connections
+	// waited for answers: the clients are a closed loop.
+	OfferedPerSecond  float64 `json:"offered_per_second"`
+	AnsweredPerSecond float64 `json:"answered_per_second"`
+	Unsent            int64   `json:"unsent"`
 	// Kept and Recovered are the rates of During and After, divided by that of Peak.
 	Kept      float64 `json:"kept"`
 	Recovered float64 `json:"recovered"`
@@ -195,14 +199,16 @@ func (c *OverloadConfig) carryOut(ctx context.Context, at int) (*OverloadResult,
 	if err != nil {
 		return nil, err
 	}
+	result.OfferedPerSecond = max(c.Times*peak.PerSecond(), 1)
 	during, err := result.phase(ctx, s, many, &result.During, load{
-		duration: c.Duration, perSecond: max(c.Times*peak.PerSecond(), 1),
+		duration: c.Duration, perSecond: result.OfferedPerSecond,
 	})
 	many.close()
 	if err != nil {
 		return nil, errors.Join(err, s.alive())
 	}
-	result.OfferedPerSecond = float64(during.Count+sum(during.Errors)) / during.Seconds
+	result.AnsweredPerSecond = float64(during.Count+sum(during.Errors)) / during.Seconds
+	result.Unsent = during.Unsent
 	select {
 	case <-time.After(c.recovery):
 	case <-ctx.Done():
@@ -315,8 +321,13 @@ func (r *OverloadReport) Markdown(out io.Writer) error { return r.write(out, (*t
 func (r *OverloadReport) write(out io.Writer, show func(*table, io.Writer) error) error {
 	fmt.Fprintf(out, "%s: %s; memory limit %d MiB.\n\n", r.Began.Format(time.RFC3339), r.Machine,
 		r.MemoryLimit>>20)
+	fmt.Fprint(out, "The clients are a closed loop: each connection has one request in flight, and "+
+		"what is offered beyond the answers stays unsent. The time of a request counts from when it "+
+		"was due, for one that was not sent until the end of the phase. So a p99 near the length of the "+
+		"phase follows from that length, and does not say how long the server took.\n\n")
 	t := &table{heading: []string{
-		"load", "peak a second", "p99 ms", "server µs", "offered", "served under overload", "p99 ms",
+		"load", "peak a second", "p99 ms", "server µs", "offered a second", "answered", "unsent",
+		"served under overload", "p99 ms",
 		"server µs", fmt.Sprintf("kept (target ≥ %g)", keptTarget), "kept by processor time",
 		"2 s after", "p99 ms", "recovered",
 		"server's peak MiB", "refusals with Retry-After", "what",
@@ -328,6 +339,7 @@ func (r *OverloadReport) write(out io.Writer, show func(*table, io.Writer) error
 		}
 		t.add(one.Name, number(one.Peak.PerSecond), millis(one.Peak.P99),
 			fmt.Sprintf("%.0f", one.Peak.ServerMicros), number(one.OfferedPerSecond),
+			number(one.AnsweredPerSecond), number(float64(one.Unsent)),
 			number(one.During.PerSecond), millis(one.During.P99),
 			fmt.Sprintf("%.0f", one.During.ServerMicros), fmt.Sprintf("%.2f", one.Kept),
 			fmt.Sprintf("%.2f", one.KeptByProcessor),

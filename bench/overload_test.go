@@ -18,7 +18,8 @@ func TestOverload(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(result.Failures) > 0 || result.PeakBytes == 0 || result.OfferedPerSecond <= 0 {
+		if len(result.Failures) > 0 || result.PeakBytes == 0 || result.AnsweredPerSecond <= 0 ||
+			result.OfferedPerSecond < result.Peak.PerSecond {
 			t.Errorf("%s: %+v", one.name, result)
 		}
 		for _, phase := range []LoadPhase{result.Peak, result.During, result.After} {
@@ -67,7 +68,7 @@ func TestOverloadReport(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, want := range []string{
-			"kept 0.90 (0.90 to 0.90)", "429 RATE_LIMITED: 1", "FAILED writes-one",
+			"kept 0.90 (0.90 to 0.90)", "closed loop", "429 RATE_LIMITED: 1", "FAILED writes-one",
 		} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("no %q in\n%s", want, out.String())
