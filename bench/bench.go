@@ -184,6 +184,10 @@ func Run(ctx context.Context, config Config) (*Report, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
 	}
+	if config.wants(RunSearch) && config.SearchDocuments < searchDocumentsMin {
+		return nil, fmt.Errorf("search documents must be at least %d: in fewer, some queries find "+
+			"nothing", searchDocumentsMin)
+	}
 	if config.Dir == "" {
 		config.Dir = os.TempDir()
 	}

@@ -42,7 +42,7 @@ func testConfig(t *testing.T) *Config {
 		Program: program, Duration: 200 * time.Millisecond, Connections: 4, Rounds: 2,
 		Dir: t.TempDir(), Projects: 8, ClaimTasks: 150, ResumeChangesets: 60, ResumeTasks: 40,
 		ResumeHandoffs: 7, RestartProjects: 5, RestartChangesets: 50,
-		MemoryProjects: 20, MemoryOperations: 1600, Watchers: 20, SearchDocuments: 60,
+		MemoryProjects: 20, MemoryOperations: 1600, Watchers: 20, SearchDocuments: 100,
 	}
 }
 
@@ -60,6 +60,15 @@ func TestValidate(t *testing.T) {
 		if err := spoilt.validate(); err == nil {
 			t.Errorf("%+v was accepted", spoilt)
 		}
+	}
+}
+
+func TestSearchNeedsDocuments(t *testing.T) {
+	config := testConfig(t)
+	config.Only, config.SearchDocuments = []string{RunSearch}, 50
+	if _, err := Run(t.Context(), *config); err == nil ||
+		!strings.Contains(err.Error(), "at least 100") {
+		t.Errorf("50 documents: %v", err)
 	}
 }
 

@@ -26,6 +26,9 @@ const (
 	searchPutsTarget = 0.85
 	// searchConnections is the number of connections of the concurrent runs.
 	searchConnections = 8
+	// searchDocumentsMin is the least number of documents in which the queries whose results are
+	// checked find something: the first document with all of three words is the 93rd.
+	searchDocumentsMin = 100
 	// searchPatience bounds the time until all documents are indexed.
 	searchPatience = 5 * time.Minute
 )

@@ -43,7 +43,7 @@ type BenchCommand struct {
 
 	Watchers int `default:"1000" help:"How many wait for events in watchers."`
 
-	SearchDocuments int `default:"15000" help:"Documents that search looks through."`
+	SearchDocuments int `default:"15000" help:"Documents that search looks through, at least 100."`
 
 	RestartProjects   int `default:"10000" help:"Projects that restart fills."`
 	RestartChangesets int `default:"1000000" help:"Changesets that restart fills them with."`
