@@ -24,7 +24,7 @@ var webCodeOperations = []*Operation{
 		Linked: true,
 		Tag:    "identity", Summary: "Get a link that signs in a browser",
 		Doc: "Returns a link that opens a session of the web page as the calling agent. It works " +
-			"once, for 60 s, while the session that asks for it lives.",
+			"once, for 60 s.",
 	}, requestWebCode),
 }
 

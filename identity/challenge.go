@@ -47,7 +47,7 @@ func (p Purpose) life() int64 {
 type Challenge struct {
 	ID        id.ID    `cbor:"1,keyasint,omitzero"`
 	Purpose   Purpose  `cbor:"2,keyasint,omitempty"`
-	Nonce     [32]byte `cbor:"3,keyasint,omitzero"` // of a code, as codeNonce makes it
+	Nonce     [32]byte `cbor:"3,keyasint,omitzero"`
 	PublicKey [32]byte `cbor:"4,keyasint,omitzero"` // the key that has to sign
 	AgentID   id.ID    `cbor:"5,keyasint,omitzero"` // zero for a registration
 	KeyID     id.ID    `cbor:"6,keyasint,omitzero"` // the key of a session or code, else zero
@@ -100,13 +100,10 @@ func (*ChallengeGranted) result() {}
 func issueChallenge(
 	s *State, st Stamp, purpose Purpose, publicKey [32]byte, agent, key id.ID,
 ) (Outcome, error) {
-	return issue(s, &ChallengeIssued{
+	event := &ChallengeIssued{
 		Challenge: st.newID("challenge id"), Purpose: purpose, Nonce: st.derive("challenge"),
 		PublicKey: publicKey, Agent: agent, Key: key, ExpiresAt: st.Now + purpose.life(),
-	})
-}
-
-func issue(s *State, event *ChallengeIssued) (Outcome, error) {
+	}
 	made := event.record()
 	var events []Event
 	for _, displaced := range s.challenges.displaced(made) {

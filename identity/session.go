@@ -187,9 +187,6 @@ func (s *State) openSession(
 	if key, _ := agent.Key(challenge.KeyID); !key.Active() {
 		return Outcome{}, errChallengeExpired()
 	}
-	if challenge.Purpose == PurposeWeb && !s.asked(challenge, st.Now) {
-		return Outcome{}, errChallengeExpired()
-	}
 	from.agent, from.key = challenge.AgentID, challenge.KeyID
 	started, credential := startSession(st, from)
 	completed := &ChallengeCompleted{

@@ -10,9 +10,8 @@ import (
 )
 
 // Browsers have no keys. A caller with a session asks for a code, which opens a session of the web
-// page once, within a minute, while the session that asked lives. The code is a challenge that the
-// service itself has signed: it is not stored, and nobody but the caller has seen it. A session of
-// the web page lives while it is used.
+// page once, within a minute. The code is a challenge that the service itself has signed: it is not
+// stored, and nobody but the caller has seen it. A session of the web page lives while it is used.
 
 // WebCodeGranted is the result of RequestWebCode, the only answer that contains the code.
 type WebCodeGranted struct {
@@ -38,10 +37,7 @@ func (c *RequestWebCode) Decide(s *State, st Stamp) (Outcome, error) {
 	if !ok || !key.Active() {
 		return Outcome{}, ErrSessionInvalid()
 	}
-	outcome, err := issue(s, &ChallengeIssued{
-		Challenge: st.newID("challenge id"), Purpose: PurposeWeb, Nonce: codeNonce(st, session.ID),
-		PublicKey: key.PublicKey, Agent: agent.ID, Key: key.ID, ExpiresAt: st.Now + WebCodeMillis,
-	})
+	outcome, err := issueChallenge(s, st, PurposeWeb, key.PublicKey, agent.ID, key.ID)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -51,21 +47,6 @@ func (c *RequestWebCode) Decide(s *State, st Stamp) (Outcome, error) {
 		ExpiresAt: granted.Challenge.ExpiresAt,
 	}
 	return outcome, nil
-}
-
-// codeNonce is the nonce of a code: random bytes, then the ID of the session that asks. It may be
-// guessed, for the service signs a code with its secret.
-func codeNonce(st Stamp, session id.ID) [32]byte {
-	nonce := st.derive("challenge")
-	copy(nonce[len(nonce)-len(session):], session[:])
-	return nonce
-}
-
-// asked reports whether the session that asked for a code lives.
-func (s *State) asked(code *Challenge, now int64) bool {
-	session := id.ID(code.Nonce[len(code.Nonce)-len(id.ID{}):])
-	_, _, err := s.caller(Caller{Agent: code.AgentID, Session: session}, now)
-	return err == nil
 }
 
 // webCodeDivider separates the ID of the challenge from its signature.
@@ -91,8 +72,8 @@ const (
 	webClientVersion = "1"
 )
 
-// Decide implements Command. CHALLENGE_EXPIRED (also for a code that was never one, and for one
-// whose session has ended), CHALLENGE_CONSUMED, SIGNATURE_INVALID (with an event), AGENT_SUSPENDED.
+// Decide implements Command. CHALLENGE_EXPIRED (also for a code that was never one),
+// CHALLENGE_CONSUMED, SIGNATURE_INVALID (with an event), AGENT_SUSPENDED.
 func (c *OpenWebSession) Decide(s *State, st Stamp) (Outcome, error) {
 	ref, signature, _ := strings.Cut(c.Code, webCodeDivider)
 	challenge, err := s.findChallenge(ref, PurposeWeb, st.Now)
@@ -119,8 +100,7 @@ func (s *State) WebCodeAgent(code string, secret []byte, now int64) (*Agent, err
 	if err != nil {
 		return nil, err
 	}
-	if !hmac.Equal([]byte(code), []byte(challenge.webCode(secret))) ||
-		challenge.Completion != nil || !s.asked(challenge, now) {
+	if !hmac.Equal([]byte(code), []byte(challenge.webCode(secret))) || challenge.Completion != nil {
 		return nil, fault.New(fault.ChallengeExpired, "The code is unknown or has been used.")
 	}
 	return s.mustAgent(challenge.AgentID), nil

@@ -16,8 +16,7 @@ func (c *LoginCommand) webCode(ctx context.Context, env *Env, done login) (strin
 	if err != nil {
 		return "", err
 	}
-	// The link works while the session that asks lives. One that no file holds is left to run out.
-	defer caller.Client.Close()
+	defer caller.close()
 	var code struct {
 		URL string `json:"url"`
 	}
