@@ -368,6 +368,8 @@ func TestRandomTurns(t *testing.T) {
 // turn is one turn of an agent, in which it may do what agents do.
 func (r *workspaces) turn(who id.ID) {
 	r.t.Helper()
+	// Another agent has waited for the last turn. AFTER this pause the same one may begin anew.
+	r.now += work.TurnReservedSeconds * 1000
 	space := r.project.CommunityWorkspace(who, 0)
 	if space == nil {
 		decision, err := r.do(who, new(work.TakeTurn))
