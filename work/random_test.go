@@ -176,7 +176,7 @@ func (m *models) worked(
 		return inOrder([]id.ID{command.Task}, events)
 	case *work.CreateCheckpoint:
 		return inOrder(m.workedAtCheckpoint(old, command), events)
-	case *work.UpdateProject, *work.RemoveMember:
+	case *work.UpdateProject, *work.ChangeMember, *work.RemoveMember:
 		var freed []id.ID
 		for task, before := range old {
 			if before.version != m.tasks.tasks[task].version {
