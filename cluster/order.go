@@ -40,19 +40,24 @@ var ErrNoLeader = errors.New("cluster: no member leads now")
 // context ends. Errors: ErrNoLeader; those of replica.Journal, as their texts where another member
 // leads.
 func (m *Membership) Order(ctx context.Context, o Order) error {
+	return repeat(ctx, func() error { return m.order(ctx, o) }, ErrNoLeader, journal.ErrNotLeading)
+}
+
+// orderEvery is how often an order is tried.
+const orderEvery = 50 * time.Millisecond
+
+// repeat tries something until it has none of some errors, or the context ends.
+func repeat(ctx context.Context, try func() error, errs ...error) error {
 	for {
-		err := m.order(ctx, o)
-		if !errors.Is(err, ErrNoLeader) && !errors.Is(err, journal.ErrNotLeading) {
+		err := try()
+		if !slices.ContainsFunc(errs, func(one error) bool { return errors.Is(err, one) }) {
 			return err
 		}
-		if pause(ctx, leaderEvery); ctx.Err() != nil {
+		if pause(ctx, orderEvery); ctx.Err() != nil {
 			return err
 		}
 	}
 }
-
-// leaderEvery is how often an order looks for a leader.
-const leaderEvery = 50 * time.Millisecond
 
 // order is one attempt of Order.
 func (m *Membership) order(ctx context.Context, o Order) error {
@@ -93,15 +98,7 @@ func (m *Membership) Note(note []byte) {
 // carryOut carries out an order where this member leads. It waits for another change that is under
 // way, until the context ends: a member that was added becomes a voter by a change of its own.
 func (m *Membership) carryOut(ctx context.Context, o Order) error {
-	for {
-		err := m.attempt(ctx, o)
-		if !errors.Is(err, replica.ErrChangePending) {
-			return err
-		}
-		if pause(ctx, leaderEvery); ctx.Err() != nil {
-			return err
-		}
-	}
+	return repeat(ctx, func() error { return m.attempt(ctx, o) }, replica.ErrChangePending)
 }
 
 // attempt is one attempt of carryOut.

@@ -68,13 +68,8 @@ func (c *BlockAgent) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if len(p.saved.Blocks) >= BlocksMax {
 		return Decision{}, errQuota("blocks", BlocksMax)
 	}
-	events := []Event{&AgentBlocked{Agent: c.Agent, Reason: c.Reason}}
-	p.tasks().claimed.scan(func(t *Task) bool {
-		if t.heldBy(c.Agent) {
-			events = append(events, &TaskReleased{Task: t.ID, Token: t.Token})
-		}
-		return len(events) < OrderEventsMax
-	})
+	events := p.withReleases([]Event{&AgentBlocked{Agent: c.Agent, Reason: c.Reason}},
+		func(holder id.ID) bool { return holder == c.Agent })
 	for _, one := range p.openWorkspaces {
 		if w, _ := p.Workspace(one); w.Agent == c.Agent {
 			events = append(events, &WorkspaceEnded{

@@ -11,8 +11,8 @@ import (
 )
 
 // emptyEvents are empty events by their kinds.
-func emptyEvents(t *testing.T) map[string]any {
-	events := map[string]any{}
+func emptyEvents(t *testing.T) map[work.Kind]work.Event {
+	events := map[work.Kind]work.Event{}
 	for kind := work.Kind(1); kind != 0; kind++ {
 		if !work.Known(kind) {
 			continue
@@ -21,7 +21,7 @@ func emptyEvents(t *testing.T) map[string]any {
 		if err != nil {
 			t.Fatal(err)
 		}
-		events[fmt.Sprint(kind)] = event
+		events[kind] = event
 	}
 	return events
 }
@@ -36,7 +36,10 @@ func TestFrozenFields(t *testing.T) {
 		},
 		Format: func(event any) uint64 { return datadir.FormatOf([]any{event}) },
 	}
-	records := emptyEvents(t)
+	records := map[string]any{}
+	for kind, event := range emptyEvents(t) {
+		records[fmt.Sprint(kind)] = event
+	}
 	known := frozen(t, "testdata/fields.txt", func() []byte { return events.Keys(records) })
 	if faults := events.Faults(known, records); len(faults) > 0 {
 		t.Errorf("%s\n%s", strings.Join(faults, "\n"), fieldtest.FormatAdvice)

@@ -5,13 +5,8 @@ import "pws/internal/id"
 // endsOfHeld are the ends of the claims, at most OrderEventsMax of them, and of the turn that some
 // agents hold. They follow an event from which on these agents may no longer work in the project:
 // they could not finish what they hold, and others would wait for it.
-func (p *Project) endsOfHeld(by func(agent id.ID) bool, stamp Stamp) (events []Event) {
-	p.tasks().claimed.scan(func(t *Task) bool {
-		if t.Claim != nil && by(t.Claim.Agent) {
-			events = append(events, &TaskReleased{Task: t.ID, Token: t.Token})
-		}
-		return len(events) < OrderEventsMax
-	})
+func (p *Project) endsOfHeld(by func(agent id.ID) bool, stamp Stamp) []Event {
+	events := p.withReleases(nil, by)
 	if turn, held := p.Turn(stamp.Now); held && by(turn.Agent) {
 		events = append(events, &TurnRenewed{ExpiresAt: stamp.Now})
 	}
@@ -23,7 +18,19 @@ func (p *Project) endsOfOthers(stamp Stamp) []Event {
 	return p.endsOfHeld(func(agent id.ID) bool { return p.RoleOf(agent) < Contributor }, stamp)
 }
 
-// endsOfAgent is endsOfHeld for an agent of a PRIVATE project that is no contributor any more.
+// endsOfAgent is endsOfHeld for one agent.
 func (p *Project) endsOfAgent(agent id.ID, stamp Stamp) []Event {
 	return p.endsOfHeld(func(holder id.ID) bool { return holder == agent }, stamp)
+}
+
+// withReleases adds the ends of the claims that some agents hold to the events of a command, until
+// there are OrderEventsMax.
+func (p *Project) withReleases(events []Event, by func(agent id.ID) bool) []Event {
+	p.tasks().claimed.scan(func(t *Task) bool {
+		if t.Claim != nil && by(t.Claim.Agent) {
+			events = append(events, &TaskReleased{Task: t.ID, Token: t.Token})
+		}
+		return len(events) < OrderEventsMax
+	})
+	return events
 }

@@ -20,17 +20,7 @@ func (c *ReleaseAll) Authorize(p *Project, _ id.ID) error {
 
 // Decide returns no errors.
 func (c *ReleaseAll) Decide(p *Project, stamp Stamp) (Decision, error) {
-	var events []Event
-	p.tasks().claimed.scan(func(t *Task) bool {
-		if t.heldBy(stamp.Agent) {
-			events = append(events, &TaskReleased{Task: t.ID, Token: t.Token})
-		}
-		return len(events) < OrderEventsMax
-	})
-	if turn, held := p.Turn(stamp.Now); held && turn.Agent == stamp.Agent {
-		events = append(events, &TurnRenewed{ExpiresAt: stamp.Now})
-	}
-	return Decision{Events: events}, nil
+	return Decision{Events: p.endsOfAgent(stamp.Agent, stamp)}, nil
 }
 
 // HasClaims reports whether an agent holds claims in the project. They may have expired.
