@@ -60,12 +60,12 @@ func newMCP(
 	m.info = append(jsonschema.AppendString(m.info, config.Version), '}')
 	m.toolInfo = append(m.toolInfo, `{"name":"pws","version":`...)
 	m.toolInfo = append(jsonschema.AppendString(m.toolInfo, config.Version), '}')
-	for _, plain := range []bool{false, true} {
-		for _, core := range []bool{false, true} {
-			list, err := api.RenderTools(all, core)
-			if err != nil {
-				return nil, fmt.Errorf("http: %w", err)
-			}
+	for _, core := range []bool{false, true} {
+		list, err := api.RenderTools(all, core)
+		if err != nil {
+			return nil, fmt.Errorf("http: %w", err)
+		}
+		for _, plain := range []bool{false, true} {
 			m.lists[listing{plain, core}] = []byte(m.renameTools(string(list), plain))
 		}
 	}
