@@ -14,7 +14,7 @@ export GOFLAGS ?= -trimpath '-toolexec=$(UNCOLLECTED)1GiB'
 
 # PURE are the packages in which nothing is concurrent; internal/arch holds them to it. Only their tests
 # whose names end in NeedNoLock have several goroutines, and the race detector.
-PURE := identity internal/arch internal/cross internal/fault internal/id internal/sorted internal/unseen work work/diff work/edit work/license work/merge work/path
+PURE := identity internal/arch internal/cross internal/fault internal/id internal/logformat internal/sorted internal/unseen work work/diff work/edit work/license work/merge work/path
 
 # DRIVERS drive the whole service or its program; nightly runs all of them with the race detector. The
 # slowest are first. The scripts RACED_SCRIPTS, whose requests meet, start RACED_PROGRAM, which has the

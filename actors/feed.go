@@ -14,7 +14,7 @@ import (
 	"pws/internal/datadir"
 	"pws/internal/disk"
 	"pws/internal/id"
-	"pws/journal"
+	"pws/internal/logformat"
 	"pws/work"
 )
 
@@ -127,7 +127,7 @@ func (f *follower) open() (err error) {
 	f.log, err = feed.Open(feed.Options{
 		Dir: filepath.Join(config.Dir, datadir.FeedName), Events: config.FeedEvents,
 		AgeMillis: config.FeedAge.Milliseconds(), Disk: disk.Guard(disk.OS{}, f.engine.room),
-		MayKeep: func() bool { return f.engine.journal.AgreedOn(journal.FormatKept) },
+		MayKeep: func() bool { return f.engine.journal.AgreedOn(logformat.Kept) },
 	})
 	if err != nil {
 		err = fmt.Errorf("%w; %s", err, feed.DamageAdvice)

@@ -15,8 +15,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"pws/internal/disk"
+	"pws/internal/logformat"
 	"pws/journal"
-	"pws/journal/replica"
 	"pws/work"
 )
 
@@ -240,7 +240,7 @@ func (s *groupSim) deliver() {
 		case to.away():
 			s.letters = append(s.letters, simLetter{s.step + max(1, to.frozen), l.message})
 		default:
-			to.life.node.Announced(from.member, replica.FormatNewest)
+			to.life.node.Announced(from.member, logformat.Newest)
 			to.life.step(l.message)
 			to.work()
 		}

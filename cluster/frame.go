@@ -36,7 +36,7 @@ const (
 )
 
 // A clock is answered by the same clock and a uvarint: the newest format of the group that the
-// answering member understands. The number is missing where that is replica.FormatFirst alone. What
+// answering member understands. The number is missing where that is logformat.First alone. What
 // follows it is ignored, so that later programs can add to it.
 
 const (

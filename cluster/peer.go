@@ -12,6 +12,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 
+	"pws/internal/logformat"
 	"pws/journal/replica"
 )
 
@@ -143,7 +144,7 @@ func (p *peer) watch(conn net.Conn) {
 		}
 		format, found := binary.Uvarint(body[used:])
 		if found <= 0 {
-			format = replica.FormatFirst
+			format = logformat.First
 		}
 		if !p.answered.Swap(true) {
 			p.network.config.Log.Info("connected to a member", "member", p.member)

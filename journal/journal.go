@@ -46,9 +46,6 @@ type Entry struct {
 	Format uint64
 }
 
-// FormatKept is the format of a group whose members know the kept files of package feed.
-const FormatKept = 3
-
 // Journal is a log of entries that are durable when they are reported. All methods are safe for
 // concurrent use.
 type Journal interface {

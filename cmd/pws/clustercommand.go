@@ -10,6 +10,7 @@ import (
 	"pws/cluster"
 	"pws/internal/datadir"
 	"pws/internal/fault"
+	"pws/internal/logformat"
 	"pws/journal/replica"
 )
 
@@ -172,7 +173,7 @@ func printClusterStatus(status *clusterStatus) string {
 		// Programs that understand the first format alone say neither.
 		fmt.Fprintf(&text, "%-8d%-24s%-10s%10d%12d%10d%10d%8d%8d  %s\n", one.Number, one.Address, role,
 			one.Term, one.Position, newest-one.Position, one.ClockMillis,
-			max(one.Format, replica.FormatFirst), max(one.Understands, replica.FormatFirst), one.Version)
+			max(one.Format, logformat.First), max(one.Understands, logformat.First), one.Version)
 	}
 	text.WriteString(unadded)
 	for _, one := range status.Members {

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	rest "pws/bench/client"
-	"pws/journal/replica"
+	"pws/internal/logformat"
 )
 
-// revisionOfFirst is the last revision whose program understands replica.FormatFirst alone.
+// revisionOfFirst is the last revision whose program understands logformat.First alone.
 // PWS_UPGRADE_FROM names another one to upgrade from.
 const (
 	revisionOfFirst = "d61d52f90114f5b2d1446cc81ebf32e7c17ababa"
@@ -38,10 +38,10 @@ func TestGroupRollingUpgrade(t *testing.T) {
 		disturbed: disturbed{
 			nemesisGroup: openGroup(t, place), random: rand.New(rand.NewPCG(seed, seed)),
 		},
-		place: place, program: older, mixed: replica.FormatNewest,
+		place: place, program: older, mixed: logformat.Newest,
 	}
 	if first {
-		u.mixed = replica.FormatFirst
+		u.mixed = logformat.First
 	}
 	u.waitAgreed(false)
 	u.wait("the format of the older program", func() error { return u.format(u.mixed) })
@@ -80,7 +80,7 @@ func (u *upgrade) run() {
 	u.waitAgreed(false)
 	u.hasFormat(u.mixed)
 	u.replaceProgram(last, false)
-	u.wait("the newest format", func() error { return u.format(replica.FormatNewest) })
+	u.wait("the newest format", func() error { return u.format(logformat.Newest) })
 	u.load.regain("the format was raised")
 }
 
@@ -119,7 +119,7 @@ func (u *upgrade) format(want uint64) error {
 		return err
 	}
 	for _, one := range status.Members {
-		if got := max(one.Format, replica.FormatFirst); one.Fault != "" || got != want {
+		if got := max(one.Format, logformat.First); one.Fault != "" || got != want {
 			return fmt.Errorf("member %d has format %d: %s", one.Number, got, one.Fault)
 		}
 	}

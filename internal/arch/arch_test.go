@@ -35,6 +35,7 @@ var mayImport = map[string][]string{
 	"internal/fieldtest":     {},
 	"internal/heaptest":      {},
 	"internal/id":            {},
+	"internal/logformat":     {},
 	"internal/memo":          {},
 	"internal/nobrotli":      {},
 	"internal/sorted":        {},
@@ -44,9 +45,11 @@ var mayImport = map[string][]string{
 	"internal/disk/disktest": {"internal/disk"},
 	"wal":                    {"internal/disk"},
 	"journal":                {"wal"},
-	"journal/replica":        {"journal", "wal", "internal/disk"},
+	"journal/replica":        {"journal", "wal", "internal/disk", "internal/logformat"},
 	// The network between members carries what replica sends, and knows nothing of the engine.
-	"cluster":          {"internal/datadir", "internal/disk", "journal", "journal/replica"},
+	"cluster": {
+		"internal/datadir", "internal/disk", "internal/logformat", "journal", "journal/replica",
+	},
 	"snapshot":         {"internal/disk"},
 	"blobs":            {"internal/disk"},
 	"uploads":          {"internal/disk"},
@@ -59,8 +62,8 @@ var mayImport = map[string][]string{
 	"work/edit":        {},
 	"work/merge":       {},
 	"work": {
-		"internal/fault", "internal/id", "internal/sorted", "work/path", "work/license", "work/diff",
-		"work/edit", "work/merge",
+		"internal/fault", "internal/id", "internal/logformat", "internal/sorted", "work/path",
+		"work/license", "work/diff", "work/edit", "work/merge",
 	},
 	"identity": {"internal/fault", "internal/id", "internal/sorted"},
 	"index": {
@@ -84,8 +87,9 @@ var mayImport = map[string][]string{
 	},
 	"actors": {
 		"actors/offline", "internal/datadir", "internal/disk", "internal/fault", "internal/id",
-		"internal/sorted", "internal/spill", "work", "identity", "index", "index/feed",
-		"index/search", "index/wake", "journal", "snapshot", "blobs", "uploads", "api",
+		"internal/logformat", "internal/sorted", "internal/spill", "work", "identity", "index",
+		"index/feed", "index/search", "index/wake", "journal", "snapshot", "blobs", "uploads",
+		"api",
 	},
 	"web": {
 		"api", "api/jsonschema", "internal/fault", "internal/unseen", "web/render",

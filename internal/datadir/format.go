@@ -2,7 +2,7 @@ package datadir
 
 // Newer is an event that has something which programs did not know from the beginning: its kind, a
 // field that is set, or a value of a field. Format is that of the log of a group whose members
-// understand it; package replica has the formats. It is 0 for an event without any of that, which
+// understand it; package logformat has them. It is 0 for an event without any of that, which
 // older programs understand. A record with a new field may be in several events, alone or in a
 // list: Format of each of them looks whether it is set. Nothing new is written while some members
 // run an older program, which would not understand it, or would lose it.

@@ -21,7 +21,7 @@ type Formats struct {
 
 // FormatAdvice says what makes an event need a format.
 const FormatAdvice = "Give each of these events a method Format, see Newer in " +
-	"internal/datadir/format.go. It returns a new format of journal/replica/format.go where the " +
+	"internal/datadir/format.go. It returns a new format of internal/logformat where the " +
 	"field is set, in a record of the event too, and 0 elsewhere. The field has omitempty or " +
 	"omitzero, or all such events need the format. testdata/fields.txt stays as it is."
 

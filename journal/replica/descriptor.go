@@ -11,6 +11,7 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 
 	"pws/internal/disk"
+	"pws/internal/logformat"
 	"pws/journal"
 )
 
@@ -26,7 +27,7 @@ type state struct {
 }
 
 // The first byte of the data of a descriptor, whose layout the package doc has. Programs that
-// understand FormatFirst alone know only that of it.
+// understand logformat.First alone know only that of it.
 const (
 	stateOfFirst = 1
 	stateAgreed  = 2
@@ -34,7 +35,7 @@ const (
 
 func (s *state) encode() []byte {
 	b := []byte{stateOfFirst}
-	if s.format > FormatFirst {
+	if s.format > logformat.First {
 		b = appendUvarints([]byte{stateAgreed}, s.format)
 	}
 	b = appendUvarints(b, uint64(s.gate.Reign), s.gate.Position, s.position)
@@ -52,7 +53,7 @@ func (s *state) encode() []byte {
 // address may be missing in the data.
 func decodeState(base *raftpb.Snapshot) (state, error) {
 	r := reader{disk.NewReader(base.GetData())}
-	s := state{format: FormatFirst}
+	s := state{format: logformat.First}
 	switch version := r.Byte(); {
 	case version > stateAgreed:
 		return state{}, fmt.Errorf("%w: a descriptor of version %d", ErrNewerFormat, version)
@@ -236,7 +237,7 @@ func decodeDescriptor(b []byte) (*raftpb.Snapshot, state, error) {
 	case err != nil || len(s.group.voters()) == 0:
 		return nil, state{}, ErrDescriptor
 	}
-	return rec.base, s, understood(s.format, FormatNewest)
+	return rec.base, s, understood(s.format, logformat.Newest)
 }
 
 // Adopt makes empty records those of a member that is added to a group: it goes on from a

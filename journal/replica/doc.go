@@ -117,7 +117,7 @@
 // The descriptor in a base, whose numbers are uvarints, too, is
 //
 //	version  1 byte: 1 or 2
-//	format   of the group; only in version 2, which is not used while it is FormatFirst
+//	format   of the group; only in version 2, which is not used while it is logformat.First
 //	gate     reign and position, position of the state of the machine
 //	members  count, then each: number, length, address; members without one may be missing
 //	removed  count, numbers

@@ -6,20 +6,7 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 
-	"pws/journal"
-)
-
-// The formats of what a group agrees on. Each contains those before it.
-const (
-	// FormatFirst has reigns and batches. A group has it that has not agreed on another one.
-	FormatFirst = 1
-	// FormatAgreed has commands that raise the format, and descriptors that name it.
-	FormatAgreed = 2
-	// FormatKept has kept files of the feed. They are no part of what the group agrees on, but a
-	// member with them cannot go back to a program that does not know them.
-	FormatKept = journal.FormatKept
-	// FormatNewest is the newest one that this program understands.
-	FormatNewest = FormatKept
+	"pws/internal/logformat"
 )
 
 // ErrNewerFormat: the group has agreed on a format that this program does not understand. A newer
@@ -36,9 +23,9 @@ type announcement struct {
 }
 
 // Announced notes the newest format that another member understands. Members that do not say it
-// have FormatFirst.
+// have logformat.First.
 func (n *Node) Announced(member, format uint64) {
-	n.announced[member] = announcement{max(format, FormatFirst), n.now}
+	n.announced[member] = announcement{max(format, logformat.First), n.now}
 }
 
 // Format is the format that the group has agreed on, as far as this member has applied.

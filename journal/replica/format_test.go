@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"pws/internal/logformat"
 	"pws/journal"
 )
 
@@ -16,24 +17,24 @@ func TestAppendOfNewerFormat(t *testing.T) {
 		value++
 		return <-leader.putOf(value, format).done
 	}
-	if err := put(FormatFirst); err != nil {
+	if err := put(logformat.First); err != nil {
 		t.Error(err)
 	}
-	if err := put(FormatAgreed); !errors.Is(err, journal.ErrNotUnderstood) {
+	if err := put(logformat.Agreed); !errors.Is(err, journal.ErrNotUnderstood) {
 		t.Errorf("an entry that nobody understands: %v", err)
 	}
 	h.until("the newer format", func() bool {
 		for _, r := range h.members {
 			if r != leader {
-				leader.j.Load().Announced(r.member, FormatAgreed)
+				leader.j.Load().Announced(r.member, logformat.Agreed)
 			}
 		}
-		return leader.j.Load().Status().Format == FormatAgreed
+		return leader.j.Load().Status().Format == logformat.Agreed
 	})
-	if err := put(FormatAgreed); err != nil {
+	if err := put(logformat.Agreed); err != nil {
 		t.Error(err)
 	}
-	if err := put(FormatAgreed + 1); !errors.Is(err, journal.ErrNotUnderstood) {
+	if err := put(logformat.Agreed + 1); !errors.Is(err, journal.ErrNotUnderstood) {
 		t.Errorf("an entry of a format that does not exist: %v", err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 
+	"pws/internal/logformat"
 	"pws/journal"
 	"pws/wal"
 )
@@ -39,7 +40,7 @@ type Options struct {
 	Tick time.Duration
 	// ElectionTicks without a leader begin an election; 10. All members have the same.
 	ElectionTicks int
-	// Understands is the newest format that this member understands; FormatNewest.
+	// Understands is the newest format that this member understands; logformat.Newest.
 	Understands uint64
 	// KeepBytes is how much of raft's log stays in memory for members that lag; 64 MiB.
 	KeepBytes int64
@@ -77,7 +78,7 @@ func (o *Options) complete() {
 		o.KeepBytes = 64 << 20
 	}
 	if o.Understands == 0 {
-		o.Understands = FormatNewest
+		o.Understands = logformat.Newest
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -275,7 +276,7 @@ func (j *Journal) Append(reign journal.Reign, e journal.Entry, c journal.Committ
 		return journal.ErrClosed
 	case reign == 0 || uint64(reign) != j.reign.Load():
 		return journal.ErrNotLeading
-	case e.Format > max(j.mu.status.Format, FormatFirst):
+	case e.Format > max(j.mu.status.Format, logformat.First):
 		return journal.ErrNotUnderstood
 	case len(e.Payload) > entryBytesMax:
 		return journal.ErrTooLarge

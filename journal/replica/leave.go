@@ -7,6 +7,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"pws/internal/disk"
+	"pws/internal/logformat"
 	"pws/journal"
 	"pws/wal"
 )
@@ -38,7 +39,7 @@ func ReadAccepted(dir, entries string, last uint64) (*Accepted, error) {
 	}
 	base, err := decodeState(l.base)
 	if err == nil {
-		err = understood(base.format, FormatNewest)
+		err = understood(base.format, logformat.Newest)
 	}
 	if err == nil && base.position > last {
 		err = fmt.Errorf("%w: it begins AFTER entry %d of the journal, which ends with %d",
@@ -86,7 +87,7 @@ func (w *walk) step(e *raftpb.Entry) error {
 	case err != nil:
 		return err
 	case c.format != 0:
-		return understood(c.format, FormatNewest)
+		return understood(c.format, logformat.Newest)
 	case c.batch == nil:
 		w.gate.Begin(journal.Reign(e.GetIndex()))
 		return nil

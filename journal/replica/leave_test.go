@@ -9,6 +9,7 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 
+	"pws/internal/logformat"
 	"pws/journal"
 	"pws/wal"
 )
@@ -86,7 +87,7 @@ var errStopped = errors.New("the process has ended")
 func TestLeaveKeepsWhatWasAccepted(t *testing.T) {
 	commands := [][]byte{
 		encodeReign(1), batchOf(2, 3, "c", "d"), batchOf(1, 5, "of an earlier reign"), nil,
-		batchOf(2, 4, "at another position"), encodeFormat(FormatNewest), batchOf(2, 5, "e"),
+		batchOf(2, 4, "at another position"), encodeFormat(logformat.Newest), batchOf(2, 5, "e"),
 	}
 	for _, c := range []struct {
 		has  []string
@@ -147,7 +148,7 @@ func TestLeaveRefuses(t *testing.T) {
 		want     error
 	}{
 		{[]string{"a"}, nil, ErrInconsistent},
-		{[]string{"a", "b"}, [][]byte{encodeFormat(FormatNewest + 1)}, ErrNewerFormat},
+		{[]string{"a", "b"}, [][]byte{encodeFormat(logformat.Newest + 1)}, ErrNewerFormat},
 		{[]string{"a", "b"}, [][]byte{{99}}, errCommand},
 	} {
 		o, dir := stoppedMember(t, c.has, c.commands...)

@@ -8,6 +8,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 
+	"pws/internal/logformat"
 	"pws/journal"
 )
 
@@ -149,7 +150,7 @@ func TestDescriptorFormats(t *testing.T) {
 	for _, one := range []struct {
 		format uint64
 		first  byte
-	}{{FormatFirst, 1}, {FormatAgreed, 2}, {FormatNewest + 1, 2}} {
+	}{{logformat.First, 1}, {logformat.Agreed, 2}, {logformat.Newest + 1, 2}} {
 		s := state{group: g, format: one.format, machine: []byte("m")}
 		data := s.encode()
 		base := &raftpb.Snapshot{
@@ -159,9 +160,9 @@ func TestDescriptorFormats(t *testing.T) {
 		if err != nil || data[0] != one.first || got.format != one.format {
 			t.Errorf("format %d: version %d, format %d, %v", one.format, data[0], got.format, err)
 		}
-		n := &Node{config: Config{Understands: FormatNewest}}
+		n := &Node{config: Config{Understands: logformat.Newest}}
 		_, err = n.stateOf(base)
-		if newer := one.format > FormatNewest; errors.Is(err, ErrNewerFormat) != newer {
+		if newer := one.format > logformat.Newest; errors.Is(err, ErrNewerFormat) != newer {
 			t.Errorf("format %d: %v", one.format, err)
 		}
 	}

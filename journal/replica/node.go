@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
 
+	"pws/internal/logformat"
 	"pws/journal"
 )
 
@@ -40,7 +41,7 @@ type Config struct {
 	// that have started since. More is for a log whose torn end was removed: in case it was not torn
 	// but damaged, others that have all of theirs go first.
 	ListenTicks int
-	// Understands is the newest format that this member understands; FormatNewest.
+	// Understands is the newest format that this member understands; logformat.Newest.
 	Understands uint64
 	// Confirmed, unless nil, learns of AskRead's answers.
 	Confirmed func(token, index uint64)
@@ -140,7 +141,7 @@ func NewNode(config Config) (*Node, error) {
 		heard: map[uint64]int{}, near: map[uint64]int{}, announced: map[uint64]announcement{},
 	}
 	if n.config.Understands == 0 {
-		n.config.Understands = FormatNewest
+		n.config.Understands = logformat.Newest
 	}
 	if err := n.restore(config.Log.base); err != nil {
 		return nil, err

@@ -1,9 +1,11 @@
 package replica
 
+import "pws/internal/logformat"
+
 // checkFormats checks that no server has applied a format that its program does not know, and that
 // all who have applied the same have the same format, which never goes back.
 func (s *simulation) checkFormats() {
-	least, most := uint64(FormatNewest), uint64(0)
+	least, most := uint64(logformat.Newest), uint64(0)
 	for _, o := range s.servers {
 		if o.node == nil || o.resume != nil {
 			continue
@@ -34,7 +36,7 @@ func (s *simulation) checkFormats() {
 // raisable reports whether all members of a leader know the newest format.
 func (s *simulation) raisable(leader *server) bool {
 	for _, m := range leader.node.Members() {
-		if s.servers[m.Number-1].understands < FormatNewest {
+		if s.servers[m.Number-1].understands < logformat.Newest {
 			return false
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 
+	"pws/internal/logformat"
 	"pws/journal"
 )
 
@@ -15,7 +16,7 @@ const serversMax = 9
 
 // newServer adds a server that has nothing on its disk, and is no member yet.
 func (s *simulation) newServer() *server {
-	o := &server{sim: s, member: uint64(len(s.servers) + 1), understands: FormatFirst}
+	o := &server{sim: s, member: uint64(len(s.servers) + 1), understands: logformat.First}
 	s.servers = append(s.servers, o)
 	return o
 }
@@ -175,7 +176,7 @@ func (s *simulation) agree() bool {
 	if leader == nil || leader.current.position < uint64(len(s.truth)) {
 		return false
 	}
-	if s.raisable(leader) && leader.node.Format() != FormatNewest {
+	if s.raisable(leader) && leader.node.Format() != logformat.Newest {
 		return false
 	}
 	for _, m := range leader.node.Members() {

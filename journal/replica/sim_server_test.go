@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"pws/internal/disk"
+	"pws/internal/logformat"
 	"pws/journal"
 )
 
@@ -171,7 +172,7 @@ func (o *server) start() {
 	}
 	o.records.dead = false
 	if o.sim.pick(3) == 0 {
-		o.understands = FormatNewest
+		o.understands = logformat.Newest
 	}
 	if !o.sim.calm && o.sim.pick(4) == 0 {
 		o.records.flip()

@@ -26,7 +26,7 @@ type Status struct {
 	Position uint64 `json:"position"`
 	LogBytes int64  `json:"log_bytes"`
 	// Format is the one that the group has agreed on, Understands the newest that this member
-	// understands. Members that do not say it have FormatFirst.
+	// understands. Members that do not say it have logformat.First.
 	Format      uint64 `json:"format,omitempty"`
 	Understands uint64 `json:"understands,omitempty"`
 	// Full says that the disk is nearly full: if this member led it would refuse writes.
