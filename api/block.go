@@ -75,7 +75,7 @@ var blockOperations = []*Operation{
 	}, addBlock),
 	declare[None, UnblockData](Operation{
 		Name: "block.remove", Method: "DELETE", Path: blockPath,
-		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200},
+		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params: append(projectParam[:1:1], Param{
 			Name: "agent", Doc: "ID or handle of the agent.",
 		}),
@@ -147,13 +147,12 @@ func removeBlock(c *Call, _ *None) (Reply, error) {
 		command.Agent = agent.ID
 	}
 	ended, blocked := view.Block(command.Agent)
-	if _, err := c.do(view.ID, command, nil); err != nil {
-		return Reply{}, err
-	}
-	data := UnblockData{}
-	if blocked {
-		record := c.block(ended)
-		data.Block = &record
-	}
-	return Reply{Data: data}, nil
+	return c.answer(view.ID, command, func(*work.Project, work.Result) (Reply, error) {
+		data := UnblockData{}
+		if blocked {
+			record := c.block(ended)
+			data.Block = &record
+		}
+		return Reply{Data: data}, nil
+	})
 }

@@ -42,6 +42,8 @@ type KeyedRequest struct {
 	// Path, Query and Body are those of the request, as sent.
 	Path, Query string
 	Body        []byte
+	// MergePatch says that the body is a merge patch: another request than the same body without.
+	MergePatch bool
 	// Scratch is memory that may be used.
 	Scratch []byte
 }
@@ -69,7 +71,7 @@ func (r *KeyedRequest) keyHash() [16]byte {
 }
 
 // fingerprint covers what makes two requests equal: method, path, sorted query, and the body in its
-// canonical form (RFC 8785).
+// canonical form (RFC 8785), and whether it is a merge patch.
 func (r *KeyedRequest) fingerprint() [16]byte {
 	var d digest
 	d.start("request")
@@ -88,6 +90,9 @@ func (r *KeyedRequest) fingerprint() [16]byte {
 		canonical = r.Body
 	}
 	d.part(canonical)
+	if r.MergePatch {
+		d.text(MergePatchType)
+	}
 	return d.sum()
 }
 

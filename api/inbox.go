@@ -149,7 +149,7 @@ var inboxOperations = []*Operation{
 		Name: "inbox.update", Method: "PATCH", Path: inboxPath,
 		Tool:    "inbox.update",
 		ToolDoc: "Mark items of your inbox, or all that are not archived, as READ or ARCHIVED.",
-		Auth:    Bearer, Category: CategoryWrite, Statuses: []int{200},
+		Auth:    Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Tag: "inbox", Summary: "Update inbox items",
 		Doc: "Sets the status of items, or of all items that are not archived. Returns how " +
 			"many changed, which is 0 for a repeated request.",
@@ -391,11 +391,10 @@ func updateInbox(c *Call, body *UpdateInbox) (Reply, error) {
 	if body.All || len(box.marks.Singles()) > singlesMax {
 		command.Gone = box.gone()
 	}
-	marking, err := identify[*identity.InboxMarking](c, command)
-	if err != nil {
-		return Reply{}, err
-	}
-	return Reply{Data: InboxUpdated{Updated: marking.Changed}}, nil
+	return c.identifyOnce(command, func(result identity.Result) Reply {
+		marking, _ := result.(*identity.InboxMarking)
+		return Reply{Data: InboxUpdated{Updated: marking.Changed}}
+	})
 }
 
 // itemsNamed returns the places of the items with the given IDs, with the times in the IDs.

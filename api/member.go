@@ -81,7 +81,8 @@ var memberOperations = []*Operation{
 	}, addMember),
 	declare[ChangeMember, MemberData](Operation{
 		Name: "member.change", Method: "PATCH", Path: memberPath,
-		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200}, Params: memberParams,
+		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
+		Params: memberParams,
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.OwnerRequired, fault.MemberNotFound, fault.Forbidden,
 			fault.ProjectArchived,
@@ -92,7 +93,8 @@ var memberOperations = []*Operation{
 	}, changeMember),
 	declare[None, MemberData](Operation{
 		Name: "member.remove", Method: "DELETE", Path: memberPath,
-		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200}, Params: memberParams,
+		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
+		Params: memberParams,
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.OwnerRequired, fault.MemberNotFound, fault.Forbidden,
 		},
@@ -170,12 +172,10 @@ func changeMember(c *Call, body *ChangeMember) (Reply, error) {
 	}
 	role, _ := work.ParseRole(body.Role)
 	command := &work.ChangeMember{Agent: c.memberInPath(), Role: role}
-	done, err := c.do(project, command, nil)
-	if err != nil {
-		return Reply{}, err
-	}
-	changed, _ := done.Project.Member(command.Agent)
-	return Reply{Data: MemberData{Member: c.member(changed)}}, nil
+	return c.answer(project, command, func(p *work.Project, _ work.Result) (Reply, error) {
+		changed, _ := p.Member(command.Agent)
+		return Reply{Data: MemberData{Member: c.member(changed)}}, nil
+	})
 }
 
 func removeMember(c *Call, _ *None) (Reply, error) {
@@ -185,8 +185,7 @@ func removeMember(c *Call, _ *None) (Reply, error) {
 	}
 	command := &work.RemoveMember{Agent: c.memberInPath()}
 	removed, _ := view.Member(command.Agent)
-	if _, err := c.do(view.ID, command, nil); err != nil {
-		return Reply{}, err
-	}
-	return Reply{Data: MemberData{Member: c.member(removed)}}, nil
+	return c.answer(view.ID, command, func(*work.Project, work.Result) (Reply, error) {
+		return Reply{Data: MemberData{Member: c.member(removed)}}, nil
+	})
 }

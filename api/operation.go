@@ -295,14 +295,10 @@ func withValidation[Req any](op *Operation, form func(body *Req, c *Call) []erro
 	return op
 }
 
-// withMergePatch adds the handler for a body that is a merge patch. The operation has no keys: a
-// repeat with the other media type would be another request.
+// withMergePatch adds the handler for a body that is a merge patch.
 func withMergePatch[Patch any](
 	op *Operation, handle func(*Call, *Patch) (Reply, error),
 ) *Operation {
-	if op.Idempotency != NoKey {
-		panic(op.Name + " has keys and merge patches")
-	}
 	patch := declare[Patch, None](*op, handle)
 	patch.Response = op.Response
 	op.MergePatch = patch

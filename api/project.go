@@ -127,7 +127,10 @@ type CreatedData struct {
 	Changeset Changeset `json:"changeset"`
 }
 
-func (c *Call) project(p *work.Project) Project {
+func (c *Call) project(p *work.Project) Project { return c.projectFrom(p, c.forkedFrom(p)) }
+
+// projectFrom is project with what forkedFrom has found.
+func (c *Call) projectFrom(p *work.Project, origin *ForkedFrom) Project {
 	evidence := verificationOf(p)
 	record := Project{
 		ID:              p.ID.Format(id.Project),
@@ -141,7 +144,7 @@ func (c *Call) project(p *work.Project) Project {
 		Topics:          orEmpty(p.Topics),
 		Owner:           c.agentRef(p.Owner),
 		HeadChangesetID: p.Head().ID.Format(id.Changeset),
-		ForkedFrom:      c.forkedFrom(p),
+		ForkedFrom:      origin,
 		Languages:       p.Languages(),
 		Counts:          c.projectCounts(p),
 		Verification:    evidence.Status,
@@ -310,7 +313,8 @@ var projectOperations = []*Operation{
 		Tool: "project.update", Overwrites: true,
 		ToolDoc: "Change the name, description, visibility, topics, license or status of your " +
 			"project. Making it PUBLIC or UNLISTED needs reuse_policy.",
-		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200}, Params: projectParam,
+		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
+		Params: projectParam,
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.OwnerRequired, fault.Forbidden, fault.ReusePolicyRequired,
 			fault.InvalidLicense, fault.ProjectArchived, fault.PreconditionFailed,
@@ -448,15 +452,14 @@ func (c *Call) projectReply(view *work.Project) Reply {
 	return Reply{Data: ProjectData{Project: c.project(view)}, ETag: c.projectETag(view)}
 }
 
-// projectTagger returns projectETag for the states of a project. Whether the record shows an origin
-// is found BEFORE the project decides.
-func (c *Call) projectTagger(project id.ID) (func(p *work.Project) string, error) {
+// origin is forkedFrom for a project that a command is sent to. It is found BEFORE the project
+// decides, because a project that decides does not wait for another one.
+func (c *Call) origin(project id.ID) (*ForkedFrom, error) {
 	view, err := c.Service.Engine.ProjectFor(project, c.Agent)
-	if err != nil {
+	if err != nil || view == nil {
 		return nil, err
 	}
-	origin := view != nil && c.forkedFrom(view) != nil
-	return func(p *work.Project) string { return c.projectTag(p, origin) }, nil
+	return c.forkedFrom(view), nil
 }
 
 // validate validates the license: INVALID_LICENSE.
@@ -495,16 +498,15 @@ func updateProject(c *Call, body *UpdateProject) (Reply, error) {
 		}
 		command.License = &spdx
 	}
-	if c.IfMatch != "" {
-		tag, err := c.projectTagger(project)
-		if err != nil {
-			return Reply{}, err
-		}
-		command.IfMatch = func(p *work.Project) error { return c.requireMatch(tag(p)) }
-	}
-	done, err := c.do(project, command, nil)
+	origin, err := c.origin(project)
 	if err != nil {
 		return Reply{}, err
 	}
-	return c.projectReply(done.Project), nil
+	tag := func(p *work.Project) string { return c.projectTag(p, origin != nil) }
+	if c.IfMatch != "" {
+		command.IfMatch = func(p *work.Project) error { return c.requireMatch(tag(p)) }
+	}
+	return c.answer(project, command, func(p *work.Project, _ work.Result) (Reply, error) {
+		return Reply{Data: ProjectData{Project: c.projectFrom(p, origin)}, ETag: tag(p)}, nil
+	})
 }

@@ -54,10 +54,11 @@ func deleteProject(c *Call, _ *None) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	tag, err := c.projectTagger(project)
+	origin, err := c.origin(project)
 	if err != nil {
 		return Reply{}, err
 	}
+	tag := func(p *work.Project) string { return c.projectTag(p, origin != nil) }
 	command := &work.DeleteProject{IfMatch: func(p *work.Project) error {
 		if c.IfMatch == "" {
 			return fault.New(fault.PreconditionFailed,

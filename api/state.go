@@ -174,7 +174,8 @@ var stateOperations = []*Operation{
 	}, readState),
 	withMergePatch(declare[UpdateState, StateUpdated](Operation{
 		Name: "state.update", Method: "PATCH", Path: statePath,
-		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200}, Params: projectParam,
+		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
+		Params: projectParam,
 		Errors: []fault.Code{
 			fault.Forbidden,
 			fault.ProjectNotFound, fault.RoleRequired, fault.StateConflict, fault.ProjectArchived,
@@ -252,14 +253,12 @@ func (c *Call) updateState(command work.UpdateState) (Reply, error) {
 	if c.IfMatch != "" {
 		command.IfMatch = func(s *work.State) error { return c.requireMatch(stateETag(s)) }
 	}
-	done, err := c.do(project, &command, nil)
-	if err != nil {
-		return Reply{}, err
-	}
-	now := done.Project.State()
-	data := StateUpdated{State: stateOf(now), Dropped: []string{}}
-	if command.Patch == nil {
-		data.Dropped = dropped(now)
-	}
-	return Reply{Data: data, ETag: stateETag(now)}, nil
+	return c.answer(project, &command, func(p *work.Project, _ work.Result) (Reply, error) {
+		now := p.State()
+		data := StateUpdated{State: stateOf(now), Dropped: []string{}}
+		if command.Patch == nil {
+			data.Dropped = dropped(now)
+		}
+		return Reply{Data: data, ETag: stateETag(now)}, nil
+	})
 }

@@ -93,19 +93,13 @@ func toolOf(op *Operation) *Tool {
 		}
 	}
 	t.Opaque = opaque(jsonschema.SchemaOf(op.Response, jsonschema.Response, ""), nil)
-	if op.takesKey() {
+	if op.Idempotency != NoKey {
 		t.Arguments = append(t.Arguments, Argument{Name: KeyArgument, Place: InKey})
 	}
 	if op.Writes() {
 		t.Arguments = append(t.Arguments, Argument{Name: VerboseArgument, Place: InAnswer, Boolean: true})
 	}
 	return t
-}
-
-// takesKey reports whether a tool takes a key: if it writes. What has no keys does no more when it
-// is repeated, and takes one as it takes the header.
-func (op *Operation) takesKey() bool {
-	return op.Idempotency != NoKey || op.Category == CategoryWrite
 }
 
 // opaque adds the names of the members of a schema that permit any value.
@@ -257,7 +251,7 @@ func (t *Tool) input() jsonschema.Object {
 			add(entry.Name, schema, slices.Contains(must, any(entry.Name)))
 		}
 	}
-	if op.takesKey() {
+	if op.Idempotency != NoKey {
 		add(KeyArgument, jsonschema.Object{
 			{Name: "type", Value: "string"},
 			{Name: "description", Value: "For retries."},

@@ -58,7 +58,8 @@ var turnOperations = []*Operation{
 	}, takeTurn),
 	declare[None, TurnEndData](Operation{
 		Name: "turn.end", Method: "DELETE", Path: communityPath + "/turn",
-		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200}, Params: projectParam,
+		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
+		Params: projectParam,
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.RoleRequired, fault.ProjectNotCommunity,
 		},

@@ -34,10 +34,10 @@ var watchOperations = []*Operation{
 		Name: "project.watch", Method: "PUT", Path: watchPath,
 		Tool:    "project.watch",
 		ToolDoc: "Watch a project, so that its events appear in your inbox.",
-		Auth:    Bearer, Category: CategoryWrite, Statuses: []int{200}, Params: projectParam,
-		BodyOptional: true,
-		Errors:       []fault.Code{fault.Forbidden, fault.ProjectNotFound, fault.QuotaExceeded},
-		Tag:          "watches", Summary: "Watch a project",
+		Auth:    Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
+		Params: projectParam, BodyOptional: true,
+		Errors: []fault.Code{fault.Forbidden, fault.ProjectNotFound, fault.QuotaExceeded},
+		Tag:    "watches", Summary: "Watch a project",
 		Doc: "Watches a project, so that its events appear in the caller's inbox. Any agent " +
 			"that can read the project may do this. Watching again changes nothing.",
 	}, watchProject),
@@ -45,10 +45,10 @@ var watchOperations = []*Operation{
 		Name: "project.unwatch", Method: "DELETE", Path: watchPath,
 		Tool:    "project.unwatch",
 		ToolDoc: "Stop watching a project, even if you can no longer read it.",
-		Auth:    Bearer, Category: CategoryWrite, Statuses: []int{200}, Params: projectParam,
-		BodyOptional: true,
-		Errors:       []fault.Code{fault.ProjectNotFound},
-		Tag:          "watches", Summary: "Unwatch a project",
+		Auth:    Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
+		Params: projectParam, BodyOptional: true,
+		Errors: []fault.Code{fault.ProjectNotFound},
+		Tag:    "watches", Summary: "Unwatch a project",
 		Doc: "Ends the caller's watch, if there is one. A watch of a project that the caller can " +
 			"no longer read ends too, and the answer is PROJECT_NOT_FOUND.",
 	}, unwatchProject),
@@ -116,9 +116,7 @@ func unwatchProject(c *Call, _ *None) (Reply, error) {
 }
 
 func (c *Call) changeWatch(view *work.Project, command work.Command) (Reply, error) {
-	done, err := c.do(view.ID, command, nil)
-	if err != nil {
-		return Reply{}, err
-	}
-	return c.watchReply(done.Project), nil
+	return c.answer(view.ID, command, func(p *work.Project, _ work.Result) (Reply, error) {
+		return c.watchReply(p), nil
+	})
 }

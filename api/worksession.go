@@ -74,7 +74,7 @@ var workSessionOperations = []*Operation{
 	}, listWorkSessions),
 	declare[EndWorkSession, WorkSessionData](Operation{
 		Name: "session.end", Method: "POST", Path: "/api/v1/sessions/{session}/end",
-		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200},
+		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params:       []Param{{Name: "session", Doc: "The work session's ID."}},
 		BodyOptional: true,
 		Errors:       []fault.Code{fault.SessionNotFound, fault.Forbidden, fault.HandoffNotFound},
@@ -139,17 +139,13 @@ func endWorkSession(c *Call, body *EndWorkSession) (Reply, error) {
 			command.Handoff = command.Handoff.Next()
 		}
 	}
-	done, err := c.do(project.ID, command, nil)
-	if err != nil {
-		return Reply{}, err
-	}
-	ended, ok := done.Project.WorkSession(session)
-	if !ok {
-		return Reply{}, errUnknownResult
-	}
-	return Reply{Data: WorkSessionData{
-		WorkSession: c.workSession(done.Project, ended, c.Now),
-	}}, nil
+	return c.answer(project.ID, command, func(p *work.Project, _ work.Result) (Reply, error) {
+		ended, ok := p.WorkSession(session)
+		if !ok {
+			return Reply{}, errUnknownResult
+		}
+		return Reply{Data: WorkSessionData{WorkSession: c.workSession(p, ended, c.Now)}}, nil
+	})
 }
 
 // errWorkSessionNotFound is the error that the rules return too.

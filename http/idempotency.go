@@ -40,7 +40,7 @@ func (x *exchange) idempotencyKey(found *route, in *input) *api.IdempotencyKey {
 	}
 	asked := api.KeyedRequest{
 		Operation: found.operation, Agent: x.call.Agent, Key: in.key, Path: in.path,
-		Query: in.query, Body: in.body, Scratch: x.scratch,
+		Query: in.query, Body: in.body, MergePatch: x.mergePatch, Scratch: x.scratch,
 	}
 	if found.project >= 0 {
 		asked.Project = x.call.Params[found.project]
