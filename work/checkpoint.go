@@ -78,26 +78,36 @@ func (c CreateCheckpoint) EditFiles(p *Project, editor *Editor) *CreateCheckpoin
 	return &c
 }
 
-// Authorize accepts every agent that may see the project; Decide checks the permissions of each
-// part.
+// Authorize accepts agents that may see the project, and that have the role for files, the state
+// and new tasks if there are any. Decide checks what a claim permits, because a repeat of the
+// request comes AFTER the claim may have ended.
 func (c *CreateCheckpoint) Authorize(p *Project, agent id.ID) error {
-	return MayRead.Require(p, agent)
-}
-
-// requireParts checks the permission for each part: ROLE_REQUIRED, and CLAIM_LOST if the permission
-// came from a claim.
-func (c *CreateCheckpoint) requireParts(p *Project, agent id.ID) error {
+	if err := MayRead.Require(p, agent); err != nil {
+		return err
+	}
 	if len(c.Files) > 0 {
 		if err := MayWriteFiles.Require(p, agent); err != nil {
 			return err
 		}
 	}
-	creates := false
-	for at := range c.Tasks {
-		creates = creates || c.Tasks[at].Create != nil
-	}
-	if c.State != nil || creates {
+	if c.needsRole() {
 		return MayWork.Require(p, agent)
+	}
+	return nil
+}
+
+// needsRole reports whether there are parts that no claim permits, beside files.
+func (c *CreateCheckpoint) needsRole() bool {
+	return c.State != nil || slices.ContainsFunc(c.Tasks, func(t CheckpointTask) bool {
+		return t.Create != nil
+	})
+}
+
+// requireClaim checks the permission for parts that a claim permits: ROLE_REQUIRED, and CLAIM_LOST
+// if the permission came from a claim.
+func (c *CreateCheckpoint) requireClaim(p *Project, agent id.ID) error {
+	if c.needsRole() {
+		return nil
 	}
 	err := MayHandOff.Require(p, agent)
 	for at := range c.Tasks {
@@ -116,7 +126,7 @@ func (c *CreateCheckpoint) requireParts(p *Project, agent id.ID) error {
 // there are several, the details list each of them in faults. An error that is Stale means that
 // edits were applied to another content.
 func (c *CreateCheckpoint) Decide(p *Project, stamp Stamp) (Decision, error) {
-	if err := c.requireParts(p, stamp.Agent); err != nil {
+	if err := c.requireClaim(p, stamp.Agent); err != nil {
 		return Decision{}, err
 	}
 	if err := requireActive(p); err != nil {
