@@ -42,6 +42,10 @@ var frozenEvents = []frozenEvent{
 		Name: "ä", Visibility: work.Private, Reuse: work.AllowReuse, License: "NONE",
 		Status: work.Active,
 	}}},
+	{"2-project-stays-private", &work.ProjectUpdated{StaysPrivate: true, About: work.About{
+		Name: "ä", Visibility: work.Private, Reuse: work.AllowReuse, License: "NONE",
+		Status: work.Active,
+	}}},
 	{"3-member-added", &work.MemberAdded{Member: work.Member{
 		Agent: agent("bob"), Role: work.Contributor, AddedBy: agent("ann"), AddedAt: testNow,
 	}}},

@@ -100,6 +100,32 @@ func TestGuestsHaveRoomOfTheirOwn(t *testing.T) {
 	}
 }
 
+// TestRoomOfFormerMembers has members make more than a guest may, and leave. What they made stays
+// in the room of members: it takes little of that of guests, and the next member has no new room.
+func TestRoomOfFormerMembers(t *testing.T) {
+	w := newWorld()
+	w.must(t, &work.CreateProject{ID: agent("project"), Kind: work.Community, About: work.About{
+		Name: "open", License: "MIT", Visibility: work.Public, Reuse: work.AllowReuse,
+	}})
+	made := 0
+	for _, who := range []string{"bob", "dan"} {
+		w.must(t, &work.AddMember{Agent: agent(who), Role: work.Maintainer})
+		var err error
+		for err == nil && made <= work.TasksMax {
+			if _, err = w.do(agent(who), &work.CreateTask{Spec: work.TaskSpec{Title: "t"}}); err == nil {
+				made++
+			}
+		}
+		w.must(t, &work.RemoveMember{Agent: agent(who)})
+		if _, err := w.do(agent("eve"), &work.CreateTask{Spec: work.TaskSpec{Title: "t"}}); err != nil {
+			t.Errorf("a guest, AFTER %s has left: %v", who, err)
+		}
+	}
+	if most := work.TasksMax + 2*work.GuestTasksMax; made < work.TasksMax || made > most {
+		t.Errorf("members made %d tasks, want %d to %d", made, work.TasksMax, most)
+	}
+}
+
 // TestTextsOfTasksCountForTheirLastWriter moves the texts of a task between the room of a guest and
 // that of members.
 func TestTextsOfTasksCountForTheirLastWriter(t *testing.T) {

@@ -49,7 +49,7 @@ func TestHiddenProjects(t *testing.T) {
 	}
 	for code, command := range map[fault.Code]work.Command{
 		fault.Forbidden: &work.UpdateProject{Visibility: work.Unlisted, Reuse: work.AllowReuse},
-		"":              &work.UpdateProject{Visibility: work.Private},
+		"":              &work.UpdateProject{Name: pointer("hidden")},
 	} {
 		if _, err := w.do(agent("ann"), command); fault.CodeOf(err) != code {
 			t.Errorf("%+v: %v", command, err)
@@ -190,5 +190,25 @@ func TestErasedProjects(t *testing.T) {
 	}
 	if _, err := work.RestoreRemoved(head); err == nil {
 		t.Error("a project that is not removed is read as one that is")
+	}
+}
+
+// TestHiddenProjectStaysPrivate has the owner make a hidden project PRIVATE: it is not shown to
+// others when the operator shows it again.
+func TestHiddenProjectStaysPrivate(t *testing.T) {
+	w := moderated(t)
+	private := &work.UpdateProject{Visibility: work.Private}
+	for _, events := range []int{1, 0} {
+		w.operate(t, &work.HideProject{Reason: "still spam"})
+		if d := w.must(t, private); len(d.Events) != events {
+			t.Errorf("%d events, want %d", len(d.Events), events)
+		}
+		if was := w.project.Moderation().Was; was != work.Private {
+			t.Errorf("it will be %v", was)
+		}
+	}
+	w.operate(t, new(work.ShowProject))
+	if p := w.project; p.Visibility != work.Private || p.Readable(agent("eve")) {
+		t.Errorf("visibility %v", p.Visibility)
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"pws/internal/fault"
 	"pws/internal/id"
+	"pws/internal/logformat"
 	"pws/internal/sorted"
 )
 
@@ -217,10 +218,11 @@ type coordination struct {
 	discussions   recordList[*Discussion]
 	comments      comments
 	watchers      watchers
-	// usages holds the usage of each agent, used the totals by kind.
-	usages smallSet[usage]
-	used   [quotaKinds]int
-	past   pastContents
+	// usages holds the usage of each agent, used the totals by kind, and beyondGuests the totals of
+	// what beyondGuest returns.
+	usages             smallSet[usage]
+	used, beyondGuests [quotaKinds]int
+	past               pastContents
 	// bundled is nil unless the project was imported from a bundle.
 	bundled *Imported
 }
@@ -443,7 +445,11 @@ func (c *UpdateProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if c.Status != 0 {
 		about.Status = c.Status
 	}
-	if sameAbout(about, p.About) {
+	updated := &ProjectUpdated{About: about}
+	if hidden := p.saved.Moderation; hidden != nil {
+		updated.StaysPrivate = c.Visibility == Private && hidden.Was != Private
+	}
+	if sameAbout(about, p.About) && !updated.StaysPrivate {
 		return Decision{}, nil
 	}
 	if about.Status == Archived && !p.withdrawnTo(about) {
@@ -451,7 +457,6 @@ func (c *UpdateProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 			return Decision{}, err
 		}
 	}
-	updated := &ProjectUpdated{About: about}
 	events := []Event{updated}
 	if about.Visibility != p.Visibility {
 		updated.Was = p.Visibility
@@ -502,9 +507,24 @@ type ProjectUpdated struct {
 	About About `cbor:"1,keyasint"`
 	// Was is the previous visibility, zero if it did not change.
 	Was Visibility `cbor:"2,keyasint,omitempty"`
+	// StaysPrivate means that a hidden project will be PRIVATE when it is shown again.
+	StaysPrivate bool `cbor:"3,keyasint,omitempty"`
+}
+
+// Format implements datadir.Newer.
+func (e *ProjectUpdated) Format() uint64 {
+	if e.StaysPrivate {
+		return logformat.StaysPrivate
+	}
+	return 0
 }
 
 func (e *ProjectUpdated) apply(p *Project, _ Moment) {
 	p.About = e.About
+	if e.StaysPrivate && p.saved.Moderation != nil {
+		next := *p.saved.Moderation
+		next.Was = Private
+		p.saved.Moderation = &next
+	}
 	p.Version++
 }

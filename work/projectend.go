@@ -81,11 +81,8 @@ func (c *DeleteProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := c.IfMatch(p); err != nil {
 		return Decision{}, err
 	}
-	var events []Event
-	p.tasks().claimed.scan(func(t *Task) bool {
-		events = append(events, &TaskReleased{Task: t.ID, Token: t.Token})
-		return true
-	})
+	// More claims than that expire: nobody can renew them.
+	events := p.withReleases(nil, func(id.ID) bool { return true })
 	if turn, held := p.Turn(stamp.Now); held {
 		events = append(events, &TurnEnded{Agent: turn.Agent, Workspace: turn.Workspace})
 	}

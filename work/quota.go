@@ -147,7 +147,9 @@ func (p *Project) countUsage(agent id.ID, kind quotaKind, more int) {
 		return
 	}
 	next := p.usageOf(agent)
+	p.beyondGuests[kind] -= next.beyondGuest(kind)
 	next.counts[kind] += more
+	p.beyondGuests[kind] += next.beyondGuest(kind)
 	p.usages.set(next, byAgent)
 	p.used[kind] += more
 }
@@ -164,11 +166,18 @@ func (p *Project) countToday(agent id.ID, at int64, count func(u *usage)) {
 	p.usages.set(next, byAgent)
 }
 
-// usedByGuests returns the count of a kind for all agents that are not members now.
+// beyondGuest is the part of a count that the agent made as a member, because a guest may not have
+// that many.
+func (u *usage) beyondGuest(kind quotaKind) int { return max(0, u.counts[kind]-quotas[kind].each) }
+
+// usedByGuests returns the count of a kind for all agents that are not members now. What one of
+// them has beyond the limit of a guest stays in the room of members: a member that leaves takes no
+// more room of guests than one guest, and makes room for no other member.
 func (p *Project) usedByGuests(kind quotaKind) int {
-	guests := p.used[kind]
+	guests := p.used[kind] - p.beyondGuests[kind]
 	for at := range p.saved.Members {
-		guests -= p.usageOf(p.saved.Members[at].Agent).counts[kind]
+		member := p.usageOf(p.saved.Members[at].Agent)
+		guests -= member.counts[kind] - member.beyondGuest(kind)
 	}
 	return guests
 }

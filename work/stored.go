@@ -110,8 +110,9 @@ func EndsOnly(command Command) bool {
 	switch command.(type) {
 	case *UpdateProject, *ChangeMember, *RemoveMember, *ReleaseTask, *ReleaseAll, *ExpireClaims,
 		*EndWorkSession, *CloseWorkspace, *WithdrawContribution, *RejectContribution,
-		*SetDiscussion, *DeleteDiscussion, *DeleteComment, *UnwatchProject, *EndTurn, *BlockAgent,
-		*UnblockAgent, *DeleteProject, *RestoreProject:
+		*SetDiscussion, *DeleteDiscussion, *DeleteComment, *DeleteHandoff, *DeleteVerification,
+		*DeleteReview, *DeleteContribution, *UnwatchProject, *EndTurn, *BlockAgent, *UnblockAgent,
+		*DeleteProject, *RestoreProject:
 		return true
 	}
 	return false

@@ -121,3 +121,17 @@ func TestRemovedProjectsStoreNothing(t *testing.T) {
 		t.Errorf("%d bytes are stored", all)
 	}
 }
+
+// TestDeletionsNeedNoQuota names the commands that delete what others have left, which an owner has
+// to be able to do where a quota is used up.
+func TestDeletionsNeedNoQuota(t *testing.T) {
+	for _, command := range []work.Command{
+		new(work.DeleteDiscussion), new(work.DeleteComment), new(work.DeleteHandoff),
+		new(work.DeleteVerification), new(work.DeleteReview), new(work.DeleteContribution),
+		new(work.DeleteProject),
+	} {
+		if !work.EndsOnly(command) {
+			t.Errorf("%T is refused where a quota is used up", command)
+		}
+	}
+}
