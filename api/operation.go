@@ -310,6 +310,9 @@ func (o *Operation) NewRequest() any { return o.newRequest() }
 
 // Run answers one call. Body comes from NewRequest and has been decoded and checked.
 func (o *Operation) Run(c *Call, body any) (Reply, error) {
+	if err := o.requireNoTag(c); err != nil {
+		return Reply{}, err
+	}
 	reply, err := o.handle(c, body)
 	if stale := o.stale(c, err); stale != nil {
 		return Reply{}, stale
@@ -347,6 +350,21 @@ func (o *Operation) Validate(c *Call, body any) []error {
 	return faults
 }
 
+// changesUntagged reports whether the operation changes something that has no ETag.
+func (o *Operation) changesUntagged() bool {
+	return !o.Conditional && slices.Contains([]string{"PUT", "PATCH", "DELETE"}, o.Method)
+}
+
+// requireNoTag refuses a condition for a change of something that has no ETag: no tag can be its
+// own. Errors: PRECONDITION_FAILED.
+func (o *Operation) requireNoTag(c *Call) error {
+	if c.IfMatch == "" || c.IfMatch == "*" || !o.changesUntagged() {
+		return nil
+	}
+	return fault.New(fault.PreconditionFailed,
+		"What this request changes has no ETag: no If-Match but * holds.")
+}
+
 // Codes returns all codes that the operation may return: those it declares, and those of its
 // authentication, its idempotency, its body, the limits and the storage.
 func (o *Operation) Codes() []fault.Code {
@@ -364,6 +382,9 @@ func (o *Operation) Codes() []fault.Code {
 	}
 	if o.Idempotency == KeyRequired {
 		codes = append(codes, fault.IdempotencyKeyRequired)
+	}
+	if o.changesUntagged() {
+		codes = append(codes, fault.PreconditionFailed)
 	}
 	if o.StoresBytes() {
 		codes = append(codes, fault.QuotaExceeded)

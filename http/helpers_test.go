@@ -134,6 +134,7 @@ func (f *fixture) table() []*api.Operation {
 	small := op(write, "small", "/v1/small", api.Anonymous)
 	small.BodyMax = kibibyte
 	put := op(write, "file.write", "/v1/files/{path*}", api.Bearer)
+	put.Conditional = true
 	put.Method = "PUT"
 	return append(f.specialTable(), []*api.Operation{
 		api.Declare[api.None, echoed](op(read, "file.read", "/v1/files/{path*}", api.Optional),
