@@ -277,11 +277,7 @@ func (c *Call) checkpoint(
 		data.Changeset = &published
 	}
 	if command.Handoff != nil {
-		latest := p.LatestHandoff()
-		if whole, err := latest.WithTexts(command.Texts); err == nil {
-			latest = whole
-		}
-		left := c.handoff(p, latest)
+		left := c.writtenHandoff(p, p.LatestHandoff())
 		data.Handoff, data.Checkpoint.HandoffID = &left, &left.ID
 	}
 	created := 0

@@ -176,25 +176,48 @@ func (c *Call) wholeHandoff(p *work.Project, from *work.Handoff) (Handoff, error
 	return c.handoff(p, from), nil
 }
 
+// writtenHandoff is wholeHandoff for the answer to a write that has been done. If the texts cannot
+// be read, it has what stays with the record: the damage was logged, and reading the handoff
+// reports it. While an answer is rendered that the log does not have yet, texts are left out.
+func (c *Call) writtenHandoff(p *work.Project, from *work.Handoff) Handoff {
+	if from.Away != nil && c.leavesOut {
+		c.leftOut = true
+		bare := *from
+		bare.Continuation.Summary = ""
+		return c.handoff(p, &bare)
+	}
+	if whole, err := c.whole(from); err == nil {
+		from = whole
+	}
+	return c.handoff(p, from)
+}
+
 // handoff returns the wire form of a handoff that has its texts.
 func (c *Call) handoff(p *work.Project, from *work.Handoff) Handoff {
-	said := &from.Continuation
-	return Handoff{
+	made := Handoff{
 		ID: from.ID.Format(id.Handoff), ProjectID: p.ID.Format(id.Project),
 		Author:        c.agentRef(from.Author),
 		WorkSessionID: from.WorkSession.Format(id.WorkSession),
 		ChangesetID:   from.Changeset.Format(id.Changeset),
-		Summary:       said.Summary, CompletedWork: orEmpty(said.CompletedWork),
-		Decisions:        decisionNotes(said.Decisions),
-		FailedApproaches: failureNotes(said.FailedApproaches),
-		Blockers:         orEmpty(said.Blockers), Assumptions: orEmpty(said.Assumptions),
-		Dependencies: orEmpty(said.Dependencies), OpenQuestions: orEmpty(said.OpenQuestions),
-		NextActions: orEmpty(said.NextActions), TaskIDs: taskIDs(said.Tasks),
-		ResidualRisks: orEmpty(said.ResidualRisks), ChangedFiles: orEmpty(from.ChangedFiles),
-		PreviousHandoffID: idOrNil(id.Handoff, from.Previous), CreatedAt: Time(from.CreatedAt),
-		DeletionMark: c.deletionMark(from.Deleted),
-		Origin:       recordOrigin(id.Handoff, p.HandoffOrigin(from)),
+		TaskIDs:       taskIDs(from.Continuation.Tasks), CreatedAt: Time(from.CreatedAt),
+		PreviousHandoffID: idOrNil(id.Handoff, from.Previous),
+		DeletionMark:      c.deletionMark(from.Deleted),
+		Origin:            recordOrigin(id.Handoff, p.HandoffOrigin(from)),
 	}
+	made.setTexts(from)
+	return made
+}
+
+// setTexts sets the texts, which are those that may be stored away.
+func (h *Handoff) setTexts(from *work.Handoff) {
+	said := &from.Continuation
+	h.Summary, h.CompletedWork = said.Summary, orEmpty(said.CompletedWork)
+	h.Decisions = decisionNotes(said.Decisions)
+	h.FailedApproaches = failureNotes(said.FailedApproaches)
+	h.Blockers, h.Assumptions = orEmpty(said.Blockers), orEmpty(said.Assumptions)
+	h.Dependencies, h.OpenQuestions = orEmpty(said.Dependencies), orEmpty(said.OpenQuestions)
+	h.NextActions, h.ResidualRisks = orEmpty(said.NextActions), orEmpty(said.ResidualRisks)
+	h.ChangedFiles = orEmpty(from.ChangedFiles)
 }
 
 // continuation returns the stored form of a handoff. Its task IDs have already been validated.

@@ -54,8 +54,8 @@ func (c *Call) renderStored(
 	return Rendered{reply.Status, appendData(nil, data), tasks, c.leftOut}
 }
 
-// withTexts returns stored data with the texts that were left out of its changeset, discussion or
-// comment. These texts never change. One that was deleted since is empty.
+// withTexts returns stored data with the texts that were left out of its changeset, discussion,
+// comment or handoff. These texts never change. Those that were deleted since are empty.
 func (c *Call) withTexts(p *work.Project, data []byte) ([]byte, error) {
 	return changeElements(data, func(member string, raw jsontext.Value) ([]byte, error) {
 		if raw.Kind() != '{' {
@@ -65,7 +65,7 @@ func (c *Call) withTexts(p *work.Project, data []byte) ([]byte, error) {
 			ID string `json:"id"`
 		}
 		switch member {
-		case `"changeset"`, `"discussion"`, `"comment"`:
+		case `"changeset"`, `"discussion"`, `"comment"`, `"handoff"`:
 			if err := json.Unmarshal(raw, &record); err != nil {
 				return nil, err
 			}
@@ -83,9 +83,28 @@ func (c *Call) withTexts(p *work.Project, data []byte) ([]byte, error) {
 			if one, ok := p.Comment(parsed(id.Comment, record.ID)); ok && one.Away != nil {
 				return withMember(raw, "body", c.said("", one.Away))
 			}
+		case `"handoff"`:
+			if one, ok := p.Handoff(parsed(id.Handoff, record.ID)); ok && one.Away != nil {
+				return c.withHandoffTexts(raw, one)
+			}
 		}
 		return raw, nil
 	})
+}
+
+// withHandoffTexts returns a stored handoff with its texts.
+func (c *Call) withHandoffTexts(raw jsontext.Value, from *work.Handoff) ([]byte, error) {
+	from, err := c.whole(from)
+	if err != nil {
+		// The damage was logged, and reading the handoff reports it.
+		return raw, nil
+	}
+	var made Handoff
+	if err := json.Unmarshal(raw, &made); err != nil {
+		return nil, err
+	}
+	made.setTexts(from)
+	return appendData(nil, made), nil
 }
 
 // withMember returns an object with another text in a member.

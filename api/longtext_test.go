@@ -22,24 +22,7 @@ func TestAnswersHaveLongMessagesAndBodies(t *testing.T) {
 	long := strings.Repeat("long ", 700)
 	ask := func(r request, part string) map[string]any {
 		t.Helper()
-		reply, data, err := o.call(ann, r)
-		if err != nil {
-			t.Fatalf("%s: %v", r.operation, err)
-		}
-		if answer := string(reply.AppendData(nil)); !strings.Contains(answer, part) {
-			t.Errorf("%s lacks %.20q: %.400s", r.operation, part, answer)
-		}
-		if r.key == "" {
-			return data
-		}
-		again, _, err := o.call(ann, r)
-		if err != nil || !again.Replayed {
-			t.Fatalf("%s: the repeat: %v, %+v", r.operation, err, again)
-		}
-		if a, b := reply.AppendData(nil), again.AppendData(nil); string(a) != string(b) {
-			t.Errorf("%s: the repeat has another answer:\n%.300s\n%.300s", r.operation, a, b)
-		}
-		return data
+		return askTwice(t, o, ann, r, part)
 	}
 	of := func(data map[string]any, record string) string {
 		one, _ := data[record].(map[string]any)
@@ -81,6 +64,56 @@ func TestAnswersHaveLongMessagesAndBodies(t *testing.T) {
 		query: map[string]string{"detail": "full", "max_chars": "100000"},
 	}, message(3))
 	checkLeftOut(t, o, project, 4)
+}
+
+// askTwice sends a request, and sends it again if it has an Idempotency-Key. Both answers are the
+// same and have a text.
+func askTwice(
+	t *testing.T, o *testEngine, who *testAgent, r request, part string,
+) map[string]any {
+	t.Helper()
+	reply, data, err := o.call(who, r)
+	if err != nil {
+		t.Fatalf("%s: %v", r.operation, err)
+	}
+	if answer := string(reply.AppendData(nil)); !strings.Contains(answer, part) {
+		t.Errorf("%s lacks %.20q: %.400s", r.operation, part, answer)
+	}
+	if r.key == "" {
+		return data
+	}
+	again, _, err := o.call(who, r)
+	if err != nil || !again.Replayed {
+		t.Fatalf("%s: the repeat: %v, %+v", r.operation, err, again)
+	}
+	if a, b := reply.AppendData(nil), again.AppendData(nil); string(a) != string(b) {
+		t.Errorf("%s: the repeat has another answer:\n%.300s\n%.300s", r.operation, a, b)
+	}
+	return data
+}
+
+// TestAnswersHaveLongHandoffs writes long handoffs, as the test above.
+func TestAnswersHaveLongHandoffs(t *testing.T) {
+	o := newTestEngine(t)
+	ann := o.register("ann")
+	project, _ := o.project(ann, work.Public)
+	params := []string{project.Format(id.Project)}
+	end := "the end of the summary"
+	handoff := `{"summary":"` + strings.Repeat("long ", 700) + end + `","decisions":["d",` +
+		`{"decision":"e","rationale":"r"}],"failed_approaches":["f"],"completed_work":["c"],` +
+		`"blockers":["b"],"assumptions":["a"],"dependencies":["on"],"open_questions":["q"],` +
+		`"next_actions":["n"],"residual_risks":["r"]}`
+	checkpoint := `{"summary":"s","handoff":` + handoff + `}`
+	askTwice(t, o, ann, request{
+		operation: "checkpoint.create", params: params, body: checkpoint, key: "checkpoint",
+	}, end)
+	askTwice(t, o, ann, request{
+		operation: "checkpoint.create", params: params, body: checkpoint,
+	}, end)
+	askTwice(t, o, ann, request{
+		operation: "handoff.create", params: params, body: handoff, key: "handoff",
+	}, end)
+	checkLeftOut(t, o, project, 1)
 }
 
 // checkLeftOut checks that the stored answers of a project have no long texts, and counts those

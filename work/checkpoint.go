@@ -51,9 +51,6 @@ type CreateCheckpoint struct {
 	Tasks   []CheckpointTask
 	// EndSession ends the caller's work session.
 	EndSession bool
-	// Texts is the content of the texts of the handoff that are stored away, nil if they are not.
-	// Decide sets it, because an answer is rendered BEFORE the content is stored.
-	Texts []byte
 }
 
 // Edits reports whether a file of the checkpoint is edited.
@@ -294,10 +291,7 @@ func (b *checkpointBuild) handoff() {
 		created.ChangedFiles = withPaths(created.ChangedFiles, published)
 	}
 	b.left = created.ID
-	for _, texts := range created.putAway() {
-		b.decision.Blobs = append(b.decision.Blobs, texts)
-		b.command.Texts = texts.Content
-	}
+	b.decision.Blobs = append(b.decision.Blobs, created.putAway()...)
 	b.add(created)
 }
 
