@@ -16,7 +16,7 @@ import (
 
 // DropProjects removes projects for ever and drops all that is theirs alone from the disk. It
 // returns AFTER that; the package doc has the steps. After an error or a crash the note of identity
-// stays: the next call, for any project, goes on, and so does the next start. Errors:
+// stays: the next call, for any project, goes on, and so do dropEnded and the next start. Errors:
 // VALIDATION_FAILED, QUOTA_EXCEEDED; those of requireSound, BEFORE anything is noted.
 func (e *Engine) DropProjects(notes ...*identity.DropProject) error {
 	for _, note := range notes {
@@ -76,8 +76,8 @@ func (e *Engine) drop() error {
 		{"older sections", func() error { return e.endDrops(gone) }},
 	})
 	if err != nil {
-		return fmt.Errorf("%w; what is left of the project leaves the disk at the next start, "+
-			"or when it is removed again", err)
+		return fmt.Errorf("%w; what is left of the project leaves the disk within an hour, at the next "+
+			"start, or when it is removed again", err)
 	}
 	return nil
 }

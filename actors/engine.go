@@ -164,6 +164,8 @@ type Engine struct {
 	identity    identityCell
 	// reign is the reign of this server, 0 while it does not lead.
 	reign atomic.Uint64
+	// suspendedHold says that freeing what suspended agents hold has failed.
+	suspendedHold atomic.Bool
 
 	// dirty holds the handles that changed since the last snapshot began.
 	dirty struct {

@@ -22,7 +22,7 @@ const (
 	endedReason = "deleted by its owner"
 )
 
-// endLoop drops deleted projects some time after they ended.
+// endLoop drops deleted projects some time after they ended, and goes on with erasures that failed.
 func (e *Engine) endLoop() {
 	defer e.stopped.Done()
 	tick := time.NewTicker(e.config.SweepEvery)
@@ -44,8 +44,17 @@ func (e *Engine) endLoop() {
 }
 
 // dropEnded drops the deleted projects that cannot be restored any more from the disk, and reports
-// whether there were any. What fails is tried again by the next call, and by the next start.
+// whether there were any. What fails is tried again by the next call, and by the next start. So is
+// what an operator has purged or removed: BEFORE the others, because the index does not name a
+// project that was removed.
 func (e *Engine) dropEnded() (any bool) {
+	if e.erasureDue() {
+		if err := e.resumeErasure(); err != nil {
+			e.logErasure(err)
+			return true
+		}
+		any = true
+	}
 	for {
 		notes := e.ended()
 		if len(notes) == 0 {
@@ -53,12 +62,18 @@ func (e *Engine) dropEnded() (any bool) {
 		}
 		any = true
 		if err := e.DropProjects(notes...); err != nil {
-			if fault.CodeOf(err) != fault.ShuttingDown {
-				e.log.Error("cannot drop deleted projects", "error", err)
-			}
+			e.logErasure(err)
 			return any
 		}
 		e.log.Info("dropped deleted projects", "count", len(notes))
+	}
+}
+
+// logErasure logs why an erasure that nobody waits for has failed.
+func (e *Engine) logErasure(err error) {
+	if fault.CodeOf(err) != fault.ShuttingDown {
+		e.log.Error("cannot erase what was purged, removed or deleted; it is tried again later",
+			"error", err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -201,5 +202,64 @@ func TestForkOfDeletedProject(t *testing.T) {
 	}
 	if _, err := w.Do(order); err != nil {
 		t.Errorf("a fork of a restored project: %v", err)
+	}
+}
+
+// failOnce has the erasure fail once, AFTER a step.
+func (w *dropWorld) failOnce(at string) (failed *bool) {
+	failed = new(bool)
+	w.onErasure(func(step string) error {
+		if step == at && !*failed {
+			*failed = true
+			return errors.New("no room for a moment")
+		}
+		return nil
+	})
+	return failed
+}
+
+// TestFailedDropsAreTriedAgain has the drop of deleted projects fail once AFTER each step: a later
+// sweep of the same process goes on with it.
+func TestFailedDropsAreTriedAgain(t *testing.T) {
+	for _, at := range []string{
+		"noted", "removed", "settled", "log", "contents", "manifests", "state", "feed", "sections",
+		"older sections",
+	} {
+		t.Run(at, func(t *testing.T) {
+			config := dropConfig(t)
+			config.NoSearch = true
+			w := newDropWorld(t, config)
+			deleteProject(t, w.Engine, w.doomed)
+			deleteProject(t, w.Engine, w.copied)
+			failed := w.failOnce(at)
+			w.Advance(endMillis)
+			if dropping := w.Identity().Dropping(w.doomed); !*failed || !dropping {
+				t.Fatalf("it has failed: %v, %v", *failed, dropping)
+			}
+			w.Advance(dropEndedEvery)
+			w.checkDropped(t, w.Engine)
+		})
+	}
+}
+
+// TestFailedErasureIsTriedAgain has the erasure of a purged content fail once AFTER each step.
+func TestFailedErasureIsTriedAgain(t *testing.T) {
+	for _, at := range []string{"marked", "settled", "texts", "log", "contents", "packs"} {
+		t.Run(at, func(t *testing.T) {
+			config := dropConfig(t)
+			config.NoSearch = true
+			w := newDropWorld(t, config)
+			failed := w.failOnce(at)
+			if err := w.PurgeContent(blobOf("the "+sharedText).Hash, "t"); err == nil || !*failed {
+				t.Fatalf("it has failed: %v, %v", *failed, err)
+			}
+			w.Advance(dropEndedEvery)
+			if w.erasureDue() {
+				t.Error("the erasure is still due")
+			}
+			if name, err := disktest.Holding(w.config.Dir, sharedText); err != nil || name != "" {
+				t.Errorf("it is still in %s, %v", name, err)
+			}
+		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"pws/api"
@@ -16,7 +17,8 @@ import (
 
 // PurgeContent purges a content from all projects: it is neither read nor stored any more. It
 // returns AFTER the content has left packs, log and search index. After a crash the next start goes
-// on. Errors: VALIDATION_FAILED, QUOTA_EXCEEDED; those of requireSound: any project may name it.
+// on, and after an error dropEnded. Errors: VALIDATION_FAILED, QUOTA_EXCEEDED; those of
+// requireSound: any project may name it.
 func (e *Engine) PurgeContent(hash work.Hash, reason string) error {
 	e.erasing.Lock()
 	defer e.erasing.Unlock()
@@ -86,8 +88,15 @@ func (r *eraser) run(steps []erasureStep) error {
 	return nil
 }
 
+// erasureDue reports whether identity names what is to be erased. An erasure that runs is among it.
+func (e *Engine) erasureDue() bool {
+	state := e.Identity()
+	return len(state.Drops()) > 0 || slices.ContainsFunc(state.PurgedContents(),
+		func(one identity.Purged) bool { return one.ErasedAt == 0 })
+}
+
 // resumeErasure erases what was purged, and drops the projects that were removed, BEFORE the
-// process died.
+// process died or a step failed.
 func (e *Engine) resumeErasure() error {
 	e.erasing.Lock()
 	defer e.erasing.Unlock()

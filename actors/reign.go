@@ -26,16 +26,21 @@ func (e *Engine) Yield() {
 func (e *Engine) leading() journal.Reign { return journal.Reign(e.reign.Load()) }
 
 // resume goes on, once in a reign, with what a crash or the end of another reign has interrupted.
-// It returns the newest reign in which it has.
+// It returns the newest reign in which it has. What fails is tried again: an erasure by dropEnded,
+// because it renews log and search index each time; the rest by the next call.
 func (e *Engine) resume(before journal.Reign) journal.Reign {
 	reign := e.leading()
-	if reign == 0 || reign == before {
+	if reign == 0 {
 		return before
 	}
-	e.freeSuspended()
-	if err := e.resumeErasure(); err != nil {
-		e.log.Error("cannot erase what was purged or removed; the next start tries again",
-			"error", err)
+	begins := reign != before
+	if e.suspendedHold.Swap(false) || begins {
+		e.freeSuspended()
+	}
+	if begins {
+		if err := e.resumeErasure(); err != nil {
+			e.logErasure(err)
+		}
 	}
 	return reign
 }

@@ -34,8 +34,8 @@ func (e *Engine) OperatorDo(command identity.Command) (*identity.ActionDone, err
 }
 
 // SuspendAgent suspends an agent. It returns AFTER the sessions of the agent have ended and its
-// claims and turns are free. After a crash in between, the next start frees them. Errors:
-// AGENT_NOT_FOUND, VALIDATION_FAILED.
+// claims and turns are free. After a crash in between, the next start frees them, and after an
+// error the next sweep. Errors: AGENT_NOT_FOUND, VALIDATION_FAILED.
 func (e *Engine) SuspendAgent(ref, reason string) (*identity.ActionDone, error) {
 	suspended, err := e.OperatorDo(&identity.SuspendAgent{Agent: ref, Reason: reason})
 	if err != nil {
@@ -44,8 +44,8 @@ func (e *Engine) SuspendAgent(ref, reason string) (*identity.ActionDone, error) 
 	return suspended, e.freeAgent(suspended.Agent.ID)
 }
 
-// freeSuspended frees what suspended agents hold, at a start: the process may have died between a
-// suspension and that.
+// freeSuspended frees what suspended agents hold: the process may have died between a suspension
+// and that.
 func (e *Engine) freeSuspended() {
 	for agent := range e.Identity().SuspendedAgents() {
 		if err := e.freeAgent(agent); err != nil {
@@ -57,7 +57,8 @@ func (e *Engine) freeSuspended() {
 
 // freeAgent releases the claims and turns of a suspended agent. An order that a project decided
 // BEFORE the suspension was published is still counted by its handle, or is in the indexes; later
-// ones are refused (projectActor.run).
+// ones are refused (projectActor.run). AFTER an error, the next sweep tries again, unless a project
+// is damaged.
 func (e *Engine) freeAgent(agent id.ID) error {
 	projects := map[id.ID]struct{}{}
 	e.handles.Range(func(project id.ID, h *handle) bool {
@@ -78,6 +79,9 @@ func (e *Engine) freeAgent(agent id.ID) error {
 		for _, project := range claimed {
 			p, err := e.Project(project)
 			if err != nil {
+				if !errors.Is(err, api.ErrDamaged) {
+					e.suspendedHold.Store(true)
+				}
 				e.log.Warn("cannot see whether a suspended agent has claims",
 					"project", project.Format(id.Project), "error", err)
 			} else if p != nil && p.HasClaims(agent) {
@@ -98,6 +102,9 @@ func (e *Engine) freeAgent(agent id.ID) error {
 	var failed []error
 	for project := range projects {
 		if err := e.releaseAll(project, agent); err != nil {
+			if !errors.Is(err, api.ErrDamaged) {
+				e.suspendedHold.Store(true)
+			}
 			failed = append(failed, fmt.Errorf("%s: %w", project.Format(id.Project), err))
 		}
 	}

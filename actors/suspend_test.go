@@ -2,6 +2,7 @@ package actors
 
 import (
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"pws/api"
@@ -102,6 +103,32 @@ func TestStartFreesSuspendedAgents(t *testing.T) {
 	for heldBy(t, again, project, agent) > 0 {
 		<-freed.Ready()
 		freed.Seen(false)
+	}
+}
+
+// What a suspended agent holds is freed by a later sweep where the disk was full at the first one.
+func TestFreeingSuspendedAgentsIsTriedAgain(t *testing.T) {
+	var free atomic.Int64
+	free.Store(1 << 40)
+	e := start(t, smallDisk(t.TempDir(), &free))
+	owner := register(t, e, "owner")
+	project := createProject(t, e, owner, work.Public)
+	tasks := createTasks(t, e, project, owner, 1)
+	mustDo(t, e, project, owner, &work.ClaimTask{Task: tasks[0]})
+	if _, err := e.OperatorDo(&identity.SuspendAgent{Agent: "owner", Reason: "spam"}); err != nil {
+		t.Fatal(err)
+	}
+	free.Store(0)
+	settleSpace(t, e, false)
+	resumed := e.resume(0)
+	if held := heldBy(t, e, project, owner); held != 1 {
+		t.Fatalf("%d claims while the disk is full", held)
+	}
+	free.Store(1 << 40)
+	settleSpace(t, e, true)
+	e.resume(resumed)
+	if held := heldBy(t, e, project, owner); held != 0 {
+		t.Errorf("a suspended agent holds %d claims", held)
 	}
 }
 
