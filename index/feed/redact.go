@@ -10,8 +10,9 @@ import (
 
 // Redact removes the facts from all records of some projects, and with them every text: what is
 // left says when who did what kind of change. Each file that has such records is written again
-// under its name, one after the other: the new one is durable BEFORE it replaces the old one. When
-// Redact fails, the files that it has not reached are as they were.
+// under its name, one after the other: the new one is durable BEFORE it replaces the old one. So is
+// each file with a torn tail, which may have any records. When Redact fails, the files that it has
+// not reached are as they were.
 func (l *Log) Redact(projects map[id.ID]bool) error {
 	l.front.Lock()
 	defer l.front.Unlock()
@@ -19,10 +20,11 @@ func (l *Log) Redact(projects map[id.ID]bool) error {
 		return err
 	}
 	for _, f := range l.snapshot().files {
-		if !l.hasAny(f, projects) {
-			continue
+		torn, err := l.torn(f)
+		if err == nil && (torn || l.hasAny(f, projects)) {
+			err = l.redactFile(f, projects, torn)
 		}
-		if err := l.redactFile(f, projects); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -67,8 +69,20 @@ func (l *Log) hasAny(f *feedFile, projects map[id.ID]bool) bool {
 	return false
 }
 
-// redactFile writes a file again. Nothing is appended to it any more.
-func (l *Log) redactFile(old *feedFile, projects map[id.ID]bool) error {
+// torn reports whether bytes follow the blocks of a file that nothing is appended to.
+func (l *Log) torn(f *feedFile) (bool, error) {
+	l.write.Lock()
+	defer l.write.Unlock()
+	if l.write.closed || f == l.write.file {
+		return false, nil
+	}
+	size, err := f.file.Size()
+	return size > f.size, err
+}
+
+// redactFile writes a file again. Nothing is appended to it any more. Without such records it stays
+// as it is, unless it has to be written again.
+func (l *Log) redactFile(old *feedFile, projects map[id.ID]bool, again bool) error {
 	content := make([]byte, old.size)
 	if err := disk.ReadRange(old.file, old.path, 0, content); err != nil {
 		return err
@@ -86,7 +100,7 @@ func (l *Log) redactFile(old *feedFile, projects map[id.ID]bool) error {
 	}
 	written := appendFileHead(nil, old.number, &head)
 	var blocks []block
-	changed := false
+	changed := again
 	for at := int64(fileHead); at < old.size; {
 		info, reason := parseBlock(content[at:])
 		if reason != "" {

@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -149,6 +150,95 @@ func TestRedactFails(t *testing.T) {
 			return
 		}
 	}
+}
+
+// TestRedactTornTails has blocks that a crash, or a write that failed, has left behind the valid
+// part of a file: no text of them stays.
+func TestRedactTornTails(t *testing.T) {
+	facts := []work.Fact{{Name: work.FactVisibility, Text: "xylophone"}}
+	var others, secrets []Record
+	for entry := uint64(1); entry <= blockRecords; entry++ {
+		others = append(others, recordOf(At(entry, 0, 0), project(2), int64(entry)))
+		one := recordOf(At(blockRecords+entry, 0, 0), project(1), int64(blockRecords+entry))
+		one.Activity.Facts = facts
+		secrets = append(secrets, one)
+	}
+	for _, crashes := range []bool{true, false} {
+		d := disktest.New()
+		full := &fullDisk{Disk: d}
+		l := reopen(t, Options{Dir: "/feed", Disk: full})
+		err := errors.Join(l.Append(others, blockRecords), l.Sync())
+		full.is = !crashes
+		// The records are written as a block, which is not synced, or a half of it. They are derived
+		// again from the log AFTER a crash.
+		err = errors.Join(err, l.Append(secrets, 2*blockRecords))
+		full.is = false
+		if crashes {
+			d = d.AfterCrash(disktest.CrashKeepsHalf)
+			l = reopen(t, Options{Dir: "/feed", Disk: d})
+			err = errors.Join(err, l.Append(secrets, 2*blockRecords))
+		}
+		if got := countHolding(t, d, "xylophone"); got == 0 {
+			t.Fatal("the tail has no text")
+		}
+		err = errors.Join(err, l.Redact(map[id.ID]bool{project(1): true}))
+		if got := countHolding(t, d, "xylophone"); err != nil || got != 0 {
+			t.Errorf("crash %v: %d files have the text, %v", crashes, got, err)
+		}
+		checkRedacted(t, l, slices.Concat(others, secrets))
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		checkRedacted(t, reopen(t, Options{Dir: "/feed", Disk: d}), slices.Concat(others, secrets))
+	}
+}
+
+// countHolding counts the files of a feed that hold a text.
+func countHolding(t *testing.T, d *disktest.Disk, text string) (count int) {
+	t.Helper()
+	names, err := d.List("/feed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		file, err := d.Open(filepath.Join("/feed", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		size, err := file.Size()
+		content := make([]byte, size)
+		if err := errors.Join(err, disk.ReadRange(file, name, 0, content)); err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(content, []byte(text)) {
+			count++
+		}
+	}
+	return count
+}
+
+// fullDisk writes half of what it is given while it is full.
+type fullDisk struct {
+	disk.Disk
+	is bool
+}
+
+func (d *fullDisk) Create(path string) (disk.File, error) {
+	file, err := d.Disk.Create(path)
+	return fullFile{file, d}, err
+}
+
+type fullFile struct {
+	disk.File
+	on *fullDisk
+}
+
+func (f fullFile) Write(content []byte) (int, error) {
+	if !f.on.is {
+		return f.File.Write(content)
+	}
+	n, err := f.File.Write(content[:len(content)/2])
+	return n, errors.Join(err, errFailAt)
 }
 
 // failAt is a disk on which one operation that changes something fails; left counts down to it.
