@@ -400,10 +400,10 @@ func (e *Engine) removeUpload(u *upload) error {
 		u.releaseParts()
 		return nil
 	}
-	u.releaseParts()
 	if err := e.uploading.store.Remove(u.key()); err != nil {
 		return e.uploadFault(err)
 	}
+	u.releaseParts()
 	u.mu.gone = true
 	e.uploading.mu.Lock()
 	defer e.uploading.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -281,7 +282,12 @@ func (s *Store) Read(key Key, number uint32) ([]byte, error) {
 	if !there {
 		return nil, ErrNotFound
 	}
-	return readContent(s.o.disk, filepath.Join(s.o.Dir, fileName(key, number)), part)
+	content, err := readContent(s.o.disk, filepath.Join(s.o.Dir, fileName(key, number)), part)
+	if errors.Is(err, fs.ErrNotExist) {
+		// It was removed, and then an error kept it in the list.
+		err = ErrNotFound
+	}
+	return content, err
 }
 
 func readContent(d disk.Disk, name string, part Part) ([]byte, error) {
@@ -312,6 +318,7 @@ func (s *Store) RemoveNote(key Key) error {
 	return s.remove(key, func(number uint32) bool { return number == NoteNumber })
 }
 
+// remove forgets files AFTER they are gone, so that what fails can be tried again.
 func (s *Store) remove(key Key, which func(number uint32) bool) error {
 	u := s.find(key, false)
 	if u == nil {
@@ -325,18 +332,27 @@ func (s *Store) remove(key Key, which func(number uint32) bool) error {
 		if err := disk.RemoveNames(s.o.disk, s.o.Dir, name); err != nil {
 			return err
 		}
-		s.forget(key, u)
+		u.mu.gone = true
 	}
 	var names []string
-	for number, part := range u.mu.parts {
-		if !which(number) {
-			continue
+	for number := range u.mu.parts {
+		if which(number) {
+			names = append(names, fileName(key, number))
 		}
-		names = append(names, fileName(key, number))
-		s.release(part.fileBytes())
-		delete(u.mu.parts, number)
 	}
-	return disk.RemoveNames(s.o.disk, s.o.Dir, names)
+	if err := disk.RemoveNames(s.o.disk, s.o.Dir, names); err != nil {
+		return err
+	}
+	for number, part := range u.mu.parts {
+		if which(number) {
+			s.release(part.fileBytes())
+			delete(u.mu.parts, number)
+		}
+	}
+	if which(RecordNumber) {
+		s.forget(key, u)
+	}
+	return nil
 }
 
 // Close releases the directory.

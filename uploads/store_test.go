@@ -326,16 +326,21 @@ func TestWhatAStartListsIsDurable(t *testing.T) {
 	}
 }
 
-// retry goes on with a store in which an operation of the disk has failed.
+// retry goes on with a store in which an operation of the disk has failed. No file is forgotten
+// that is still there.
 func retry(t *testing.T, s *Store, d *disktest.Disk, steps []step) {
 	t.Helper()
 	d.FailAt = 0
+	contents(t, s)
 	for _, one := range steps {
 		if err := one.do(s); err != nil {
 			t.Fatal(err)
 		}
 		if got := contents(t, s); !within(got, one.want, one.want) {
 			t.Fatalf("%v, want %v", got, one.want)
+		}
+		if files := d.Files(); len(files) != len(one.want) {
+			t.Fatalf("%d files are left, want %v", len(files), one.want)
 		}
 	}
 }
