@@ -145,8 +145,9 @@ func (e *Engine) restoreUpload(key uploads.Key) error {
 		u.mu.bytes += s.bytes
 		u.mu.activeAt = max(u.mu.activeAt, part.At)
 	}
-	_, err = store.Read(key, uploads.NoteNumber)
-	u.mu.noted = !errors.Is(err, uploads.ErrNotFound)
+	stored, _ := store.Part(key, uploads.RecordNumber)
+	note, noted := store.Part(key, uploads.NoteNumber)
+	u.mu.activeAt, u.mu.noted = max(u.mu.activeAt, stored.At, note.At), noted
 	e.uploading.mu.of[record.ID] = u
 	if _, made := e.handles.Load(record.Project); made {
 		e.endUpload(u)

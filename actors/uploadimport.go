@@ -188,10 +188,19 @@ func (e *Engine) countParts(u *upload) {
 }
 
 // endUpload gives the room of an upload back whose project exists. Its lock is held, or nobody else
-// knows it.
+// knows it. The time of its last activity is durable BEFORE the parts are removed, which have it
+// after a crash: repeats of the finish are answered for an hour.
 func (e *Engine) endUpload(u *upload) {
 	u.mu.done, u.mu.noted = true, false
 	u.releaseParts()
+	if stored, _ := e.uploading.store.Part(u.key(), uploads.RecordNumber); stored.At < u.mu.activeAt {
+		_, err := e.uploading.store.Put(u.key(), uploads.RecordNumber, u.mu.activeAt,
+			encodeUpload(&u.record, u.mu.gone))
+		if err != nil {
+			e.log.Warn("cannot store when an upload was imported; it may expire too early",
+				"error", err)
+		}
+	}
 	if err := e.uploading.store.RemoveParts(u.key()); err != nil {
 		e.log.Error("cannot remove the parts of an upload; they are removed when it expires",
 			"error", err)

@@ -269,6 +269,18 @@ func (s *Store) Parts(key Key) (parts []Part) {
 	return parts
 }
 
+// Part returns what is known of a content, also of a record or a note; false if there is none.
+func (s *Store) Part(key Key, number uint32) (part Part, there bool) {
+	u := s.find(key, false)
+	if u == nil {
+		return part, false
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	part, there = u.mu.parts[number]
+	return part, there
+}
+
 // Read returns a content and checks it. Errors: ErrNotFound, a *disk.CorruptError, and those of the
 // disk.
 func (s *Store) Read(key Key, number uint32) ([]byte, error) {
