@@ -460,3 +460,45 @@ func (w *dropWorld) checkPurged(t *testing.T, copies map[string]string, goOn fun
 		t.Errorf("%d steps", len(copies))
 	}
 }
+
+// TestCloseEndsARemoval closes the engine while an operator removes a project, at each step and
+// while a snapshot is written for it. Closing is no error, and the next start goes on.
+func TestCloseEndsARemoval(t *testing.T) {
+	for _, at := range []string{
+		"noted", "removed", "settled", "segment", "search", "log", "contents", "manifests", "state",
+		"feed", "sections", "older sections",
+	} {
+		t.Run(at, func(t *testing.T) {
+			config := dropConfig(t)
+			config.NoSearch = true
+			w := newDropWorld(t, config)
+			closed := make(chan error, 1)
+			w.onErasure(func(step string) error {
+				if step != at {
+					return nil
+				}
+				w.erasing.hook = nil
+				w.saver.hook = func(saved string) error {
+					if saved == "project" {
+						t.Error("a run of the snapshot is open AFTER the engine was closed")
+						closed <- <-closed
+					}
+					return nil
+				}
+				go func() { closed <- w.Close() }()
+				<-w.stop
+				return nil
+			})
+			if err := w.RemoveProject(w.doomed, "t"); fault.CodeOf(err) != fault.ShuttingDown {
+				t.Errorf("the removal: %v", err)
+			}
+			if err := <-closed; err != nil {
+				t.Errorf("closing: %v", err)
+			}
+			again := start(t, quiet(config.Dir))
+			if err := again.resumeErasure(); err != nil || again.erasureDue() {
+				t.Errorf("the removal is still due, %v", err)
+			}
+		})
+	}
+}

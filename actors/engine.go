@@ -216,7 +216,7 @@ func Open(config Config) (*Engine, *Recovery, error) {
 	e.feed = newFollower(e)
 	e.search = newSearching(e)
 	e.identity.seeing = xsync.NewMapOf[id.ID, struct{}]()
-	e.erasing.followed = make(chan struct{}, 1)
+	e.erasing.followed, e.erasing.stop = make(chan struct{}, 1), e.stop
 	e.erasing.follow()
 	began := time.Now()
 	report, err := e.openStores()
@@ -337,7 +337,8 @@ func (e *Engine) closeStores() error {
 	return errors.Join(faults...)
 }
 
-// Close stops the engine: orders are refused, those in flight are finished, the log is synced.
+// Close stops the engine: orders are refused, those in flight are finished, the log is synced. An
+// erasure that an operator waits for ends at its next step, BEFORE the stores are closed.
 func (e *Engine) Close() error {
 	if e.closing.Swap(true) {
 		return nil
@@ -346,6 +347,7 @@ func (e *Engine) Close() error {
 	e.stopped.Wait()
 	e.barrier()
 	e.inFlight.Wait()
+	e.erasing.ended()
 	ended := []*actor.Future{e.system.Root.PoisonFuture(e.identity.pid)}
 	e.handles.Range(func(_ id.ID, h *handle) bool {
 		h.mu.Lock()

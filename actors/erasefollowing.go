@@ -7,6 +7,7 @@ import (
 
 	"pws/blobs"
 	"pws/identity"
+	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -32,7 +33,8 @@ func (e *Engine) followErasures() {
 		said := ""
 		err := e.repeat(func() (bool, error) {
 			err := errors.Join(e.eraseFollowed(), e.dropFollowed())
-			if err != nil && err.Error() != said && !errors.Is(err, errErasureStopped) {
+			stopped := errors.Is(err, errErasureStopped) || fault.CodeOf(err) == fault.ShuttingDown
+			if err != nil && err.Error() != said && !stopped {
 				said = err.Error()
 				e.log.Error("cannot erase what was purged or removed; this server tries again",
 					"error", err)

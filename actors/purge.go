@@ -52,6 +52,8 @@ type eraser struct {
 	// hook is called between any two steps, with the name of the one that is over. Tests copy the
 	// data directory there, or have the erasure fail. It is set under the lock.
 	hook func(step string) error
+	// stop is that of the engine: no step begins AFTER it is closed.
+	stop <-chan struct{}
 	// followed has a value when followErasures has to look.
 	followed chan struct{}
 	// noted guards the file that says what is due, and counts how often it was written.
@@ -61,11 +63,26 @@ type eraser struct {
 	}
 }
 
+// step is called between any two steps: SHUTTING_DOWN.
 func (r *eraser) step(name string) error {
-	if r.hook == nil {
+	if r.hook != nil {
+		if err := r.hook(name); err != nil {
+			return err
+		}
+	}
+	select {
+	case <-r.stop:
+		return errShuttingDown()
+	default:
 		return nil
 	}
-	return r.hook(name)
+}
+
+// ended returns AFTER the erasure that runs has ended.
+func (r *eraser) ended() {
+	r.Lock()
+	//lint:ignore SA2001 taking the lock is the point
+	r.Unlock()
 }
 
 // erasureStep is one of the steps of an erasure. It has the name of what is over when it begins.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,6 +30,9 @@ const (
 	adminHeaderMax = 8 << 10
 	adminReadMax   = 10 * time.Second
 )
+
+// adminStopMax is how long a server that stops waits for the answers to commands.
+const adminStopMax = 2 * time.Second
 
 // adminAction carries out one command of an operator: the body of a request makes the data of its
 // answer.
@@ -178,11 +182,24 @@ func startAdminSocket(
 	return s, nil
 }
 
-// stop closes the socket and removes it.
-func (s *adminSocket) stop() {
+// remove removes the socket, so that no command comes any more. It is called BEFORE the engine is
+// closed: AFTER that, another server may have its own.
+func (s *adminSocket) remove() {
 	if s != nil {
-		_ = s.server.Close()
 		_ = os.Remove(s.name)
+	}
+}
+
+// stop closes the socket. It is called AFTER the engine is closed, which ends the commands that
+// run: they are answered.
+func (s *adminSocket) stop() {
+	if s == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), adminStopMax)
+	defer cancel()
+	if s.server.Shutdown(ctx) != nil {
+		_ = s.server.Close()
 	}
 }
 

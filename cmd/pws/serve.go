@@ -219,9 +219,11 @@ func (c *ServeCommand) run(
 	}
 	own.serve(server, log)
 	err = c.serve(server, at, out, failed, own)
-	socket.stop()
+	socket.remove()
 	admin.stop()
-	if err = errors.Join(err, engine.Close()); err == nil {
+	err = errors.Join(err, engine.Close())
+	socket.stop()
+	if err == nil {
 		log.Info("stopped")
 	}
 	return err
