@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -179,6 +180,40 @@ func TestNoSweepAfterAFailure(t *testing.T) {
 	if !e.holds(content) {
 		t.Error("the content was dropped")
 	}
+}
+
+// TestBackupHasNotesOfContents takes a backup while the contents of an import are stored and its
+// project is not made: AFTER it was restored, a sweep drops them.
+func TestBackupHasNotesOfContents(t *testing.T) {
+	var config Config
+	e, project, owner := oneProject(t, func(c *Config) { config = *c })
+	alone := strings.Repeat("alone ", 90)
+	mustPut(t, e, project, owner, "f", "kept")
+	saveAll(t, e)
+	record := beginUpload(t, e, owner, "text")
+	running := beginImport(t, e, record)
+	store(t, running, alone)
+	backup, restored := filepath.Join(t.TempDir(), "b"), filepath.Join(t.TempDir(), "r")
+	if _, err := Backup(config.Dir, backup); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Restore(backup, restored); err != nil {
+		t.Fatal(err)
+	}
+	running.End(fault.New(fault.QuotaExceeded, "Full."))
+	again := openAt(t, restored)
+	if !again.holds(alone) || len(again.uploading.store.Parts(uploads.Key(record.ID))) != 0 {
+		t.Errorf("the content is there: %v, or parts are", again.holds(alone))
+	}
+	again.sweepUploads()
+	if again.holds(alone) || !again.holds("kept") {
+		t.Errorf("contents are there: %v %v", again.holds(alone), again.holds("kept"))
+	}
+	again.Advance(uploadMillis)
+	if again.uploading.store.Bytes() != 0 {
+		t.Error("the upload is still there")
+	}
+	checkAccounts(t, again)
 }
 
 // TestDeletedUploadStaysDeleted deletes an upload whose contents a sweep has to drop, and crashes.

@@ -62,6 +62,12 @@ func parseName(name string) (key Key, number uint32, ok bool) {
 	return key, number, err == nil && name == fileName(key, number)
 }
 
+// RecordOfNote reports whether a file is a note, and returns the file of the record it belongs to.
+func RecordOfNote(name string) (record string, is bool) {
+	key, number, ok := parseName(name)
+	return fileName(key, RecordNumber), ok && number == NoteNumber
+}
+
 // encode returns the file of a content.
 func encode(number uint32, at int64, content []byte) (Part, []byte) {
 	p := Part{Number: number, Size: len(content), At: at, SHA256: sha256.Sum256(content)}

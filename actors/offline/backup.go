@@ -14,6 +14,7 @@ import (
 	"pws/internal/datadir"
 	"pws/internal/disk"
 	"pws/journal"
+	"pws/uploads"
 )
 
 // Copy copies a data directory into a folder that does not exist or is empty. A server may run on
@@ -33,7 +34,7 @@ func Copy(
 	if err := datadir.MakeRoom(to); err != nil {
 		return nil, err
 	}
-	files, err := take(from)
+	files, err := take(from, true)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +48,13 @@ func Copy(
 			err = errors.Join(err, os.RemoveAll(partial))
 		}
 	}()
-	if err := files.put(d, partial, link); err != nil {
+	if files.noted {
+		err = d.MakeDir(filepath.Join(partial, datadir.UploadsName))
+	}
+	if err == nil {
+		err = files.put(d, partial, link)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if report, err = verify(partial); err != nil {
@@ -62,7 +69,8 @@ func Copy(
 	return report, d.SyncDir(filepath.Dir(to))
 }
 
-// partNames are the folders of a copy. Uploads are temporary: their agents send them again.
+// partNames are the folders of a copy. Uploads are temporary, and their agents send them again: of
+// these, only Copy takes the notes of contents that perhaps no project names.
 var partNames = []string{datadir.LogName, datadir.SnapshotName, datadir.BlobsName, datadir.FeedName}
 
 // makeFolders makes the folder of an unfinished copy; one that is there belongs to somebody else.
@@ -102,6 +110,8 @@ type takenFile struct {
 type takenFiles struct {
 	dir   string
 	files []takenFile
+	// notes says that notes of contents are taken, and noted that there are some.
+	notes, noted bool
 }
 
 // errMoved says that the server changed the directory too much while files were taken.
@@ -112,10 +122,10 @@ var errMoved = errors.New("the data directory changes too fast to be copied")
 const attemptsMax = 1000
 
 // take opens the files of one consistent state.
-func take(dir string) (*takenFiles, error) {
+func take(dir string, notes bool) (*takenFiles, error) {
 	var err error
 	for range attemptsMax {
-		t := &takenFiles{dir: dir}
+		t := &takenFiles{dir: dir, notes: notes}
 		if err = t.all(); err == nil {
 			return t, nil
 		}
@@ -241,9 +251,36 @@ func (t *takenFiles) blobs() error {
 			return err
 		}
 	}
+	if err := t.uploads(); err != nil {
+		return err
+	}
 	again, err := os.ReadFile(filepath.Join(t.dir, name))
 	if err == nil && !bytes.Equal(again, manifest) {
 		err = errMoved
+	}
+	return err
+}
+
+// uploads takes the notes of contents and the records of their uploads. A note is durable BEFORE
+// the contents are in packs, and is removed AFTER the project that names them is in the log, which
+// is taken later, or AFTER the packs are without them.
+func (t *takenFiles) uploads() error {
+	if !t.notes {
+		return nil
+	}
+	files, err := os.ReadDir(filepath.Join(t.dir, datadir.UploadsName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, file := range files {
+		record, is := uploads.RecordOfNote(file.Name())
+		if !is || err != nil {
+			continue
+		}
+		t.noted = true
+		if err = t.open(datadir.UploadsName, file.Name(), false); err == nil {
+			err = t.open(datadir.UploadsName, record, false)
+		}
 	}
 	return err
 }
@@ -355,6 +392,11 @@ func (t *takenFiles) close() {
 func (t *takenFiles) put(d disk.Disk, dir string, link bool) error {
 	for at := range t.files {
 		if err := t.files[at].put(d, dir, link); err != nil {
+			return err
+		}
+	}
+	if t.noted {
+		if err := d.SyncDir(filepath.Join(dir, datadir.UploadsName)); err != nil {
 			return err
 		}
 	}

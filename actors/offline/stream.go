@@ -18,7 +18,7 @@ import (
 // Send writes a copy of a data directory, as Copy would make it, as a tar archive. A server may run
 // on the directory.
 func Send(from string, to io.Writer) error {
-	files, err := take(from)
+	files, err := take(from, false)
 	if err != nil {
 		return err
 	}

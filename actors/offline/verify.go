@@ -337,7 +337,8 @@ func (v *verifier) checkFeed(logSound bool) error {
 	return err
 }
 
-// checkUploads checks the parts of uploads. Data of an earlier program, and a backup, have none.
+// checkUploads checks the parts of uploads. Data of an earlier program have none, and a backup
+// only notes.
 func (v *verifier) checkUploads() error {
 	var err error
 	v.report.Uploads, err = uploads.Verify(filepath.Join(v.dir, datadir.UploadsName))
