@@ -55,9 +55,13 @@ func (c *Call) renderStored(
 }
 
 // withTexts returns stored data with the texts that were left out of its changeset, discussion,
-// comment or handoff. These texts never change. Those that were deleted since are empty.
+// comment, handoff or conflicts. These texts never change. Those that were deleted since are empty.
 func (c *Call) withTexts(p *work.Project, data []byte) ([]byte, error) {
 	return changeElements(data, func(member string, raw jsontext.Value) ([]byte, error) {
+		switch member {
+		case `"workspace"`, `"contribution"`, `"conflicts"`:
+			return c.withMarked(member, raw)
+		}
 		if raw.Kind() != '{' {
 			return raw, nil
 		}
@@ -105,6 +109,34 @@ func (c *Call) withHandoffTexts(raw jsontext.Value, from *work.Handoff) ([]byte,
 	}
 	made.setTexts(from)
 	return appendData(nil, made), nil
+}
+
+// withMarked returns a stored value with the texts with conflict markers in place of their hashes,
+// null for those that an operator has removed. Answers of earlier versions have the texts.
+func (c *Call) withMarked(member string, raw jsontext.Value) ([]byte, error) {
+	switch {
+	case raw.Kind() == '{', raw.Kind() == '[' && member == `"conflicts"`:
+		return changeElements(raw, func(inner string, raw jsontext.Value) ([]byte, error) {
+			if inner == "" || inner == `"conflicts"` || inner == `"merged_with_markers"` {
+				return c.withMarked(inner, raw)
+			}
+			return raw, nil
+		})
+	case member != `"merged_with_markers"` || raw.Kind() != '"':
+		return raw, nil
+	}
+	var text string
+	if err := json.Unmarshal(raw, &text); err != nil {
+		return nil, err
+	}
+	hash, ok := parseHash(text)
+	if !ok {
+		return raw, nil
+	}
+	if text, ok = c.marked(hash, nil); !ok {
+		return []byte("null"), nil
+	}
+	return appendData(nil, text), nil
 }
 
 // withMember returns an object with another text in a member.

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -114,6 +115,49 @@ func TestAnswersHaveLongHandoffs(t *testing.T) {
 		operation: "handoff.create", params: params, body: handoff, key: "handoff",
 	}, end)
 	checkLeftOut(t, o, project, 1)
+}
+
+// TestAnswersHaveMarkedTexts makes a conflict. Each answer has the text with conflict markers, also
+// the repeat, until an operator purges it; what is stored for repeats has not.
+func TestAnswersHaveMarkedTexts(t *testing.T) {
+	o := newTestEngine(t)
+	ann, bob := o.register("ann"), o.register("bob")
+	project, _ := o.project(ann, work.Public)
+	name := project.Format(id.Project)
+	write := func(text string) {
+		t.Helper()
+		askTwice(t, o, ann, request{
+			operation: "file.write", params: []string{name, "a"}, body: `{"content":"` + text + `"}`,
+		}, name)
+	}
+	write("base")
+	opened := askTwice(t, o, bob, request{
+		operation: "workspace.open", params: []string{name}, key: "open",
+	}, name)
+	workspace := opened["workspace"].(map[string]any)["id"].(string)
+	askTwice(t, o, bob, request{
+		operation: "workspace.file.write", params: []string{workspace, "a"}, key: "write",
+		body: `{"content":"mine"}`,
+	}, "revision")
+	write("theirs")
+	text := "<<<<<<< ours\nmine\n=======\ntheirs\n>>>>>>> theirs\n"
+	refresh := request{operation: "workspace.refresh", params: []string{workspace}, key: "refresh"}
+	refreshed := askTwice(t, o, bob, refresh, "ours\\nmine")
+	if shown := first(refreshed, "conflicts"); shown["merged_with_markers"] != text {
+		t.Errorf("the conflict is %v", shown)
+	}
+	checkLeftOut(t, o, project, 1)
+	if err := o.PurgeContent(sha256.Sum256([]byte(text)), "leaked"); err != nil {
+		t.Fatal(err)
+	}
+	again, _, err := o.call(bob, refresh)
+	if err != nil || !again.Replayed {
+		t.Fatalf("the repeat: %v, %+v", err, again)
+	}
+	if answer := string(again.AppendData(nil)); strings.Contains(answer, "mine") ||
+		strings.Count(answer, `"merged_with_markers":null`) != 2 {
+		t.Errorf("AFTER the purge: %s", answer)
+	}
 }
 
 // checkLeftOut checks that the stored answers of a project have no long texts, and counts those

@@ -205,10 +205,15 @@ func (c *Call) conflicts(list []work.Conflict, plan *work.MergePlan) []Conflict 
 	return records
 }
 
-// marked returns a text with conflict markers: from a plan, or a stored one.
+// marked returns a text with conflict markers: from a plan, or a stored one. While an answer is
+// rendered that the log does not have yet, it is the hash instead, see withMarked.
 func (c *Call) marked(hash work.Hash, plan *work.MergePlan) (string, bool) {
 	if hash == (work.Hash{}) {
 		return "", false
+	}
+	if c.leavesOut {
+		c.leftOut = true
+		return hexHash(hash), true
 	}
 	if plan != nil {
 		for at := range plan.Blobs {

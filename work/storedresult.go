@@ -14,7 +14,8 @@ type StoredResult struct {
 	// Tasks names the long texts of the tasks in Body, which has the tasks without them; nil if all
 	// are there.
 	Tasks []TaskTexts `cbor:"7,keyasint,omitempty"`
-	// LeftOut says that Body has its changeset, discussion, comment or handoff without long texts.
+	// LeftOut says that Body has its changeset, discussion, comment or handoff without long texts, or
+	// its conflicts with hashes in place of the marked texts.
 	LeftOut bool `cbor:"8,keyasint,omitempty"`
 	// Guest means that its agent was not a member.
 	Guest bool `cbor:"9,keyasint,omitempty"`
