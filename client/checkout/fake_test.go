@@ -46,6 +46,8 @@ type fake struct {
 		// asked counts the requests to publish, refuse refuses all of them unless it is nil.
 		asked  int
 		refuse error
+		// bend changes the data of an answer, nil for none.
+		bend func(r *http.Request, data any) any
 	}
 }
 
@@ -82,6 +84,9 @@ func (f *fake) answer(
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	data, err := handle(r)
+	if err == nil && f.mu.bend != nil {
+		data = f.mu.bend(r, data)
+	}
 	var failure *client.Failure
 	var envelope any = map[string]any{"ok": true, "data": data}
 	switch {

@@ -41,7 +41,12 @@ type remoteFile struct {
 
 func (r Remote) path(rest string) string { return "/api/v1/projects/" + r.Project + rest }
 
-// head returns the newest changeset, and the caller's role, empty if it has none.
+// ErrNoHead is the error for an answer about a project that names no changeset. Every project has
+// one.
+var ErrNoHead = errors.New("the answer about the project names no changeset")
+
+// head returns the newest changeset, and the caller's role, empty if it has none. Errors: ErrNoHead
+// and those of the client.
 func (r Remote) head(ctx context.Context) (head, role string, err error) {
 	var data struct {
 		Project struct {
@@ -54,6 +59,9 @@ func (r Remote) head(ctx context.Context) (head, role string, err error) {
 	err = r.Client.Call(ctx, http.MethodGet, r.path(""), nil, &data)
 	if data.Project.Viewer != nil {
 		role = data.Project.Viewer.Role
+	}
+	if err == nil && data.Project.Head == "" {
+		err = ErrNoHead
 	}
 	return data.Project.Head, role, err
 }
@@ -68,7 +76,8 @@ func (r Remote) knows(ctx context.Context, changeset string) (bool, error) {
 	return err == nil, err
 }
 
-// tree returns the files of a changeset whose paths begin with a prefix.
+// tree returns the files of a changeset whose paths begin with a prefix. An answer that is not
+// complete is an error: a file that is missing in it would be taken for one that was deleted.
 func (r Remote) tree(
 	ctx context.Context, changeset, prefix string,
 ) (map[string]remoteFile, error) {
@@ -77,6 +86,7 @@ func (r Remote) tree(
 	if prefix != "" {
 		query.Set("prefix", prefix)
 	}
+	cursors := client.Cursors{}
 	for {
 		var page struct {
 			Files []remoteFile `json:"files"`
@@ -85,6 +95,9 @@ func (r Remote) tree(
 		at := r.path("/changesets/" + changeset + "/tree?" + query.Encode())
 		if err := r.Client.Call(ctx, http.MethodGet, at, nil, &page); err != nil {
 			return nil, err
+		}
+		if page.Files == nil {
+			return nil, errors.New("the server sent no list of files")
 		}
 		for _, one := range page.Files {
 			if path.Problem(one.Path) != "" || !strings.HasPrefix(one.Path, prefix) {
@@ -95,7 +108,9 @@ func (r Remote) tree(
 		if page.Next == nil {
 			return all, nil
 		}
-		query.Set("cursor", *page.Next)
+		if err := cursors.Next(query, *page.Next); err != nil {
+			return nil, fmt.Errorf("the files of %s: %w", changeset, err)
+		}
 	}
 }
 
@@ -132,8 +147,9 @@ func (r Remote) contents(
 			continue
 		case err != nil:
 			return nil, err
-		case len(got.Left) == len(some):
-			return nil, fmt.Errorf("the server sent none of %d files", len(some))
+		}
+		if err := got.check(some); err != nil {
+			return nil, err
 		}
 		for _, one := range got.Files {
 			if hashOf([]byte(one.Content)) != known[one.Path].Hash || known[one.Path].Hash == "" {
@@ -159,6 +175,34 @@ type batchPage struct {
 	Missing []string    `json:"missing"`
 	// Left did not fit into the answer.
 	Left []string `json:"truncated"`
+}
+
+// check returns an error unless the answer has each of the paths that were asked for once, and one
+// of the files at least. A file without its content would be taken for one that was deleted.
+func (b *batchPage) check(asked []string) error {
+	if len(b.Left) == len(asked) {
+		return fmt.Errorf("the server sent none of %d files", len(asked))
+	}
+	open := make(map[string]bool, len(asked))
+	for _, one := range asked {
+		open[one] = true
+	}
+	all := slices.Clone(b.Left)
+	for _, one := range b.Files {
+		all = append(all, one.Path)
+	}
+	for _, one := range all {
+		if !open[one] {
+			return fmt.Errorf("the server sent %q, which was not asked for", one)
+		}
+		delete(open, one)
+	}
+	for _, one := range asked {
+		if open[one] {
+			return fmt.Errorf("the answer of the server lacks %s", one)
+		}
+	}
+	return nil
 }
 
 // removedOf returns those of the paths that have no content any more, by the refusal of a batch.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"pws/client"
+	"pws/client/checkout"
 )
 
 // FileGroup are the commands for files of a project.
@@ -230,6 +231,9 @@ func (a *account) head(ctx context.Context, project string) (string, error) {
 		} `json:"project"`
 	}
 	err := a.Call(ctx, http.MethodGet, projectPath(project), nil, &data)
+	if err == nil && data.Project.Head == "" {
+		err = checkout.ErrNoHead
+	}
 	return data.Project.Head, err
 }
 

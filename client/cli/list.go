@@ -101,6 +101,7 @@ func collect(
 	if query == nil {
 		query = url.Values{}
 	}
+	cursors := client.Cursors{}
 	for len(all) < limit {
 		query.Set("limit", strconv.Itoa(min(limit-len(all), pageMax)))
 		var page map[string]jsontext.Value
@@ -118,10 +119,9 @@ func collect(
 		if all = append(all, some...); cursor == nil {
 			break
 		}
-		if len(some) == 0 && query.Get("cursor") == *cursor {
-			return nil, nil, fmt.Errorf("the list %s does not go on: its cursor stays the same", member)
+		if err := cursors.Next(query, *cursor); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", member, err)
 		}
-		query.Set("cursor", *cursor)
 	}
 	return all, cursor, nil
 }

@@ -23,9 +23,21 @@ func TestStrangeServers(t *testing.T) {
 		run          func(env *Env) error
 	}{
 		"a list without an end": {
-			`{"tasks":[],"next_cursor":"same"}`, "its cursor stays the same",
+			`{"tasks":[],"next_cursor":"same"}`, "tasks: the list does not go on",
 			func(env *Env) error {
 				return (&TaskListCommand{InProject: in, Paged: Paged{1}}).Run(t.Context(), env)
+			},
+		},
+		"a list that begins again": {
+			`{"tasks":[{"id":"tsk_1"}],"next_cursor":"same"}`, "tasks: the list does not go on",
+			func(env *Env) error {
+				return (&TaskListCommand{InProject: in, Paged: Paged{9}}).Run(t.Context(), env)
+			},
+		},
+		"a project without a changeset": {
+			`{"project":null}`, "names no changeset",
+			func(env *Env) error {
+				return (&DiffCommand{InProject: in}).Run(t.Context(), env)
 			},
 		},
 		"an upload without parts": {
