@@ -13,7 +13,7 @@ type CheckpointFile struct {
 	Path string `json:"path" check:"required"`
 	// UTF-8 text, at most 1 MiB; required to write the file.
 	Content *string `json:"content" check:"content"`
-	// Media type; derived from the extension if absent.
+	// Media type; if absent, that of the file, or by the extension of a new one.
 	ContentType string `json:"content_type"`
 	// Deletes the file.
 	Delete bool `json:"delete"`
@@ -100,7 +100,7 @@ func (f *CheckpointFile) command() work.CheckpointFile {
 	}
 	if f.Content != nil {
 		blob := blobOf(*f.Content)
-		out.Content, out.ContentType = &blob, typeOf(f.ContentType, f.Path)
+		out.Content, out.ContentType = &blob, f.ContentType
 	}
 	return out
 }

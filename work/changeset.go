@@ -116,7 +116,7 @@ type Operation struct {
 	NewPath string
 	// Content is nil for DELETE and for a RENAME that keeps it.
 	Content *Blob
-	// ContentType is empty for DELETE and for a RENAME that keeps it.
+	// ContentType is empty for DELETE and for what keeps that of the file.
 	ContentType string
 	// Expected is the content that must be at Path, nil for any.
 	Expected *Hash

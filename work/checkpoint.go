@@ -22,8 +22,9 @@ func (p *Project) LatestCheckpoint() *Checkpoint { return p.saved.Checkpoint }
 
 // CheckpointFile is a file to write, or to delete if Content is nil.
 type CheckpointFile struct {
-	Path        string
-	Content     *Blob
+	Path    string
+	Content *Blob
+	// ContentType is empty for that of the file, or of the path of a new one.
 	ContentType string
 	// Operation replaces the other fields.
 	Operation *Operation

@@ -11,15 +11,18 @@ import (
 )
 
 // addSteps appends the steps of an operation: the operation itself, one for each file of its
-// folder, or none if it is to write what is there. Errors: those of folderOperations.
+// folder, or none if it is to write what is there. A file that is written without a content type
+// keeps its own, and a new one gets that of its path. Errors: those of folderOperations.
 func (o *overlay) addSteps(steps []step, wish *Operation, nth int) ([]step, error) {
 	if wish.Write {
 		next := *wish
+		next.Action = Modify
 		current := o.get(wish.Path)
-		switch next.Action = Modify; {
-		case current == nil:
+		if current == nil {
 			next.Action = Create
-		case current.blob == wish.Content.Hash && current.contentType == wish.ContentType:
+			next.ContentType = cmp.Or(wish.ContentType, path.TypeOf(wish.Path))
+		} else if current.blob == wish.Content.Hash &&
+			(wish.ContentType == "" || wish.ContentType == current.contentType) {
 			return steps, nil
 		}
 		wish = &next
