@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"time"
-
-	"github.com/go-json-experiment/json"
 
 	"pws/client"
 )
@@ -57,12 +54,6 @@ type workspaceChange struct {
 	Hash     string `json:"blob_hash"`
 }
 
-// is reports whether the workspace has a change of the directory.
-func (h workspaceChange) is(wanted Change) bool {
-	return h.Action == wanted.Action && h.Path == wanted.Path && h.Previous == wanted.Previous &&
-		(h.Action == actionDelete || h.Hash == wanted.hash)
-}
-
 // Contribute submits what was changed in the directory as a contribution, for agents that may not
 // publish, or as another revision of the one that was not decided yet. The base stays: once the
 // contribution is accepted, a pull finds both sides equal. It is called inside of Locked.
@@ -79,7 +70,11 @@ func (t *Tree) Contribute(ctx context.Context, o PushOptions) (done Pushed, err 
 	if err != nil {
 		return done, err
 	}
-	if err := t.fill(ctx, w, changes); err != nil {
+	fill, err := t.newFilling(ctx, w, changes)
+	if err == nil {
+		err = fill.run(ctx)
+	}
+	if err != nil {
 		return done, errors.Join(err, t.abandon(ctx, w))
 	}
 	var submitted struct {
@@ -224,139 +219,4 @@ func (t *Tree) abandon(ctx context.Context, w *workspace) error {
 	defer cancel()
 	err := t.remote.Client.Call(ctx, http.MethodDelete, workspacePath(w.ID), nil, nil)
 	return errors.Join(err, t.noteWorkspace(w.Agent, nil))
-}
-
-// undoMax is how often what a workspace has beside the changes is undone.
-const undoMax = 3
-
-// fill makes the changes of a workspace those of the directory.
-func (t *Tree) fill(ctx context.Context, w *workspace, changes []Change) error {
-	wanted := make(map[string]Change, len(changes))
-	for _, one := range changes {
-		wanted[one.Path] = one
-	}
-	for round := 0; ; round++ {
-		undone, err := t.undo(ctx, w, wanted)
-		if err != nil {
-			return err
-		}
-		if !undone {
-			break
-		}
-		if round == undoMax {
-			return errors.New("the workspace of the contribution changes meanwhile: push again")
-		}
-		again, err := t.readWorkspace(ctx, w.ID)
-		if err != nil {
-			return err
-		}
-		*w = *again
-	}
-	for nth, change := range changes {
-		t.progress(int64(nth), int64(len(changes)))
-		if slices.ContainsFunc(w.Changes, func(h workspaceChange) bool { return h.is(change) }) &&
-			!w.disputes(change.Path) {
-			continue
-		}
-		if err := t.contributeOne(ctx, workspacePath(w.ID)+"/files/", change); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// disputes reports whether a path has a conflict, which ends when the file is written.
-func (w *workspace) disputes(path string) bool {
-	for _, one := range w.Conflicts {
-		if one.Path == path {
-			return true
-		}
-	}
-	return false
-}
-
-// undo takes back changes of a workspace that the directory does not have, and reports whether
-// there were any.
-func (t *Tree) undo(
-	ctx context.Context, w *workspace, wanted map[string]Change,
-) (undone bool, err error) {
-	files := workspacePath(w.ID) + "/files/"
-	for _, has := range w.Changes {
-		to, is := wanted[has.Path]
-		switch {
-		case is && has.is(to), is && has.Action != actionRename && to.Action != actionRename:
-			// It stays, or is written over.
-			continue
-		case has.Action == actionRename:
-			back := Change{Action: actionRename, Path: has.Previous, Previous: has.Path}
-			err = t.contributeOne(ctx, files, back)
-		default:
-			err = t.restore(ctx, files, has.Path)
-		}
-		if undone = true; err != nil {
-			return undone, err
-		}
-	}
-	for _, one := range w.Conflicts {
-		if _, is := wanted[one.Path]; is || undone {
-			continue
-		}
-		if err := t.restore(ctx, files, one.Path); err != nil {
-			return true, err
-		}
-		undone = true
-	}
-	return undone, nil
-}
-
-// restore makes a file of a workspace that of the base.
-func (t *Tree) restore(ctx context.Context, files, name string) error {
-	if t.base.Files[name].Hash == "" {
-		return t.contributeOne(ctx, files, Change{Action: actionDelete, Path: name})
-	}
-	var read struct {
-		File struct {
-			Content string `json:"content"`
-		} `json:"file"`
-	}
-	at := t.remote.path("/changesets/" + t.base.Changeset + "/files/" + encoded(name))
-	if err := t.remote.Client.Call(ctx, http.MethodGet, at, nil, &read); err != nil {
-		return err
-	}
-	return t.putContribution(ctx, files+encoded(name), read.File.Content)
-}
-
-func (t *Tree) contributeOne(ctx context.Context, files string, change Change) error {
-	call := t.remote.Client.Call
-	switch change.Action {
-	case actionDelete:
-		return call(ctx, http.MethodDelete, files+encoded(change.Path), nil, nil)
-	case actionRename:
-		body := struct {
-			NewPath string `json:"new_path"`
-		}{change.Path}
-		return call(ctx, http.MethodPost, files+encoded(change.Previous)+"/rename", body, nil)
-	}
-	content, found, err := t.read(change.Path)
-	if err != nil {
-		return err
-	}
-	if found.hash == "" {
-		return errors.New(change.Path + " was changed while it was pushed: push again")
-	}
-	return t.putContribution(ctx, files+encoded(change.Path), string(content))
-}
-
-func (t *Tree) putContribution(ctx context.Context, at, content string) error {
-	body, err := json.Marshal(struct {
-		Content string `json:"content"`
-	}{content})
-	if err != nil {
-		return err
-	}
-	_, err = t.remote.Client.Do(ctx, &client.Request{
-		Method: http.MethodPut, Path: at, Body: body,
-		Header: http.Header{"Content-Type": {"application/json"}}, Key: client.NewIdempotencyKey(),
-	})
-	return err
 }

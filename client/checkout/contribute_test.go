@@ -1,6 +1,11 @@
 package checkout
 
-import "testing"
+import (
+	"maps"
+	"testing"
+
+	"pgregory.net/rapid"
+)
 
 // TestWorkspaceOfAgent: each agent of a directory has a workspace of its own, also where an older
 // program has not noted whose the one is that it has opened.
@@ -33,22 +38,95 @@ func TestLostSubmission(t *testing.T) {
 	p.as(t, "agt_1")
 	p.server.mu.agent = "agt_1"
 	write(t, p.dir, files{"a": "b\n"})
-	contribute := func() (done Pushed, err error) {
-		err = p.tree.Locked(t.Context(), func() (err error) {
-			done, err = p.tree.Contribute(t.Context(), PushOptions{Message: "m"})
-			return err
-		})
-		return done, err
-	}
 	p.server.cut(true)
-	if _, err := contribute(); err == nil {
+	if _, err := contribute(t, p.tree); err == nil {
 		t.Error("the answer is not lost")
 	}
 	p.server.cut(false)
-	done, err := contribute()
+	done, err := contribute(t, p.tree)
 	p.server.mu.Lock()
 	defer p.server.mu.Unlock()
 	if err != nil || !done.Pending || len(p.server.mu.workspaces) != 1 || p.server.mu.submitted != 1 {
 		t.Errorf("%+v, %v, %d workspaces", done, err, len(p.server.mu.workspaces))
 	}
+}
+
+// anyTree draws files some of which are in each other's way, and some of which are equal.
+func anyTree(t *rapid.T, label string) files {
+	all := files{}
+	names := []string{"a", "b", "c", "d", "a/b", "a/c", "b/a", "b/c/d", "b/c"}
+	for _, name := range rapid.Permutation(names).Draw(t, label) {
+		content := rapid.SampledFrom([]string{"", "", "1", "2", "3", "4"}).Draw(t, "content of "+name)
+		w := fakeWorkspace{files: map[string]fakeFile{}}
+		for other := range all {
+			w.files[other] = fakeFile{}
+		}
+		if content != "" && w.room(name) == nil {
+			all[name] = content + name[:1] + "\n"
+			if content > "2" {
+				// Equal files are taken for renamed ones.
+				all[name] = content + "\n"
+			}
+		}
+	}
+	return all
+}
+
+// wantWorkspace checks that a workspace has the files of the directory. What the project has keeps
+// its content type, also where it is renamed.
+func (p *place) wantWorkspace(t *rapid.T, done Pushed, local files) {
+	p.server.mu.Lock()
+	defer p.server.mu.Unlock()
+	w := p.server.mu.workspaces[0]
+	want := map[string]fakeFile{}
+	for name, content := range local {
+		want[name] = fakeFile{content: content, contentType: fakeType(name)}
+	}
+	for _, one := range done.Changes {
+		switch one.Action {
+		case actionCreate:
+			want[one.Path] = fakeFile{local[one.Path], fakeTypeByPath, ""}
+		case actionRename:
+			want[one.Path] = fakeFile{local[one.Path], fakeType(one.Previous), ""}
+		}
+	}
+	got := map[string]fakeFile{}
+	for name, one := range w.files {
+		got[name] = fakeFile{one.content, one.contentType, ""}
+	}
+	if !maps.Equal(got, want) {
+		t.Fatalf("the workspace has\n%q\nwant\n%q", got, want)
+	}
+}
+
+// TestAnyContribution contributes two random states of a directory, the second as a revision of the
+// first, so that it takes back what that has done. A third one without a change changes nothing.
+func TestAnyContribution(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		begin := anyTree(r, "base")
+		p := newPlace(t, newFake(t, begin))
+		p.as(t, "agt_1")
+		p.server.mu.agent = "agt_1"
+		for range 2 {
+			local := anyTree(r, "local")
+			if maps.Equal(local, begin) {
+				continue
+			}
+			write(t, p.dir, local)
+			done, err := contribute(t, p.tree)
+			if err != nil {
+				r.Fatal(err)
+			}
+			if !done.Pending {
+				p.wantWorkspace(r, done, local)
+			}
+			before := p.server.changes()
+			if done, err = contribute(t, p.tree); err != nil || !done.Pending {
+				r.Fatalf("%+v, %v, want none", done, err)
+			}
+			if after := p.server.changes(); after != before {
+				r.Fatalf("%d requests for no change", after-before)
+			}
+		}
+	})
 }

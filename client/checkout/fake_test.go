@@ -33,12 +33,12 @@ type fake struct {
 		first int
 		// keys are the changesets of Idempotency-Keys.
 		keys map[string]int
-		// workspaces are their agents, agent is the one of all requests.
-		workspaces []string
-		// submitted counts submissions that had an effect.
-		submitted int
-		agent     string
-		removed   map[string]bool
+		// agent is the one of all requests.
+		workspaces []*fakeWorkspace
+		agent      string
+		// submitted counts submissions that had an effect, changed what was done in workspaces.
+		submitted, changed int
+		removed            map[string]bool
 		// older has it refuse batches with removed contents without their paths, as older programs do.
 		older     bool
 		published int
@@ -69,7 +69,10 @@ func newFake(t *testing.T, files map[string]string) *fake {
 		"DELETE /api/v1/workspaces/{w}":      f.readWorkspace,
 		"POST /api/v1/workspaces/{w}/submit": f.submit,
 
-		"PUT /api/v1/workspaces/{w}/files/{path...}": f.readWorkspace,
+		"GET " + at + "/changesets/{c}/files/{path...}":   f.readFile,
+		"PUT /api/v1/workspaces/{w}/files/{path...}":      f.writeWorkspaceFile,
+		"DELETE /api/v1/workspaces/{w}/files/{path...}":   f.deleteWorkspaceFile,
+		"POST /api/v1/workspaces/{w}/files/{renaming...}": f.renameWorkspaceFile,
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { f.answer(w, r, handle) })
 	}
@@ -130,38 +133,6 @@ func (f *fake) readProject(*http.Request) (any, error) {
 	}}, nil
 }
 
-// openWorkspace opens one of the agent that the test has set.
-func (f *fake) openWorkspace(*http.Request) (any, error) {
-	f.mu.workspaces = append(f.mu.workspaces, f.mu.agent)
-	return f.workspace(len(f.mu.workspaces) - 1), nil
-}
-
-func (f *fake) readWorkspace(r *http.Request) (any, error) {
-	var nth int
-	if _, err := fmt.Sscanf(r.PathValue("w"), "wsp_%d", &nth); err != nil {
-		return nil, err
-	}
-	return f.workspace(nth), nil
-}
-
-// submit has an effect once.
-func (f *fake) submit(*http.Request) (any, error) {
-	if f.mu.submitted > 0 {
-		return nil, refusal(http.StatusConflict, "APPROVAL_PENDING")
-	}
-	if f.mu.submitted++; f.mu.cut {
-		return nil, errors.New("cut")
-	}
-	return map[string]any{"contribution": map[string]any{"id": "ctr_0"}}, nil
-}
-
-func (f *fake) workspace(nth int) any {
-	return map[string]any{"workspace": map[string]any{
-		"id": fmt.Sprintf("wsp_%d", nth), "agent_id": f.mu.workspaces[nth], "status": "OPEN",
-		"base_changeset_id": f.id(len(f.mu.trees) - 1),
-	}}
-}
-
 // readTree has pages of two files.
 func (f *fake) readTree(r *http.Request) (any, error) {
 	files, err := f.at(r.PathValue("c"))
@@ -176,6 +147,7 @@ func (f *fake) readTree(r *http.Request) (any, error) {
 		}
 		page = append(page, map[string]any{
 			"path": name, "blob_hash": hashOf([]byte(files[name])), "size_bytes": len(files[name]),
+			"content_type": fakeType(name),
 		})
 		if len(page) == 2 {
 			return map[string]any{"files": page, "next_cursor": name}, nil

@@ -37,6 +37,7 @@ type remoteFile struct {
 	Path string `json:"path"`
 	Hash string `json:"blob_hash"`
 	Size int64  `json:"size_bytes"`
+	Type string `json:"content_type"`
 }
 
 func (r Remote) path(rest string) string { return "/api/v1/projects/" + r.Project + rest }
@@ -76,6 +77,8 @@ func (r Remote) knows(ctx context.Context, changeset string) (bool, error) {
 	return err == nil, err
 }
 
+var errNoList = errors.New("the server sent no list of files")
+
 // tree returns the files of a changeset whose paths begin with a prefix. An answer that is not
 // complete is an error: a file that is missing in it would be taken for one that was deleted.
 func (r Remote) tree(
@@ -97,7 +100,7 @@ func (r Remote) tree(
 			return nil, err
 		}
 		if page.Files == nil {
-			return nil, errors.New("the server sent no list of files")
+			return nil, errNoList
 		}
 		for _, one := range page.Files {
 			if path.Problem(one.Path) != "" || !strings.HasPrefix(one.Path, prefix) {
@@ -112,6 +115,24 @@ func (r Remote) tree(
 			return nil, fmt.Errorf("the files of %s: %w", changeset, err)
 		}
 	}
+}
+
+// file returns a file of a changeset, without a path if there is none. It is the first of those
+// whose paths begin with its own.
+func (r Remote) file(ctx context.Context, changeset, name string) (remoteFile, error) {
+	var page struct {
+		Files []remoteFile `json:"files"`
+	}
+	query := url.Values{"limit": {"1"}, "prefix": {name}}
+	at := r.path("/changesets/" + changeset + "/tree?" + query.Encode())
+	err := r.Client.Call(ctx, http.MethodGet, at, nil, &page)
+	switch {
+	case err == nil && page.Files == nil:
+		err = errNoList
+	case err == nil && len(page.Files) > 0 && page.Files[0].Path == name:
+		return page.Files[0], nil
+	}
+	return remoteFile{}, err
 }
 
 // contents calls a function with the content of each file of a changeset, in any order. Contents
