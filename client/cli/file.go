@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"pws/client"
 	"pws/client/checkout"
 )
@@ -92,17 +94,68 @@ func (c *FileWriteCommand) Run(ctx context.Context, env *Env) error {
 	if err != nil {
 		return err
 	}
-	return c.showIn(ctx, env, func(project string) (*client.Request, error) {
-		body := members("message", c.Message)
-		body["content"] = content
-		return write(http.MethodPut, projectPath(project, "files", c.Path), body)
-	}, func(out io.Writer, v value) error {
+	caller, project, err := c.open(ctx, env)
+	if err != nil {
+		return err
+	}
+	defer caller.close()
+	if !caller.signedIn {
+		return &advisedError{errNotSignedIn, "pws login " + caller.Server}
+	}
+	data, err := c.write(ctx, caller, project, content)
+	if err != nil {
+		return err
+	}
+	return c.printData(ctx, env, data, func(out io.Writer, v value) error {
 		if v.at("changeset.id").text() == "" {
 			return say("%s has this content already.", "file.path")(out, v)
 		}
 		return say("Wrote %s, %s bytes, changeset %s.", "file.path", "file.size_bytes",
 			"changeset.id")(out, v)
 	})
+}
+
+// fileWritesMax is how often a file is written that others change meanwhile.
+const fileWritesMax = 10
+
+// write writes the file with the content type that it has, which a write without one would replace
+// by that of the extension. If somebody changes the file AFTER its type was read, the type is read
+// again.
+func (c *FileWriteCommand) write(
+	ctx context.Context, caller *account, project, content string,
+) (data jsontext.Value, err error) {
+	for range fileWritesMax {
+		var list struct {
+			Files []struct {
+				Path    string `json:"path"`
+				Type    string `json:"content_type"`
+				Updated string `json:"updated_changeset_id"`
+			} `json:"files"`
+		}
+		// The first of the files whose paths begin with that of the file is the file itself.
+		query := url.Values{"prefix": {c.Path}, "limit": {"1"}}
+		at := projectPath(project, "files") + "?" + query.Encode()
+		if err := caller.Call(ctx, http.MethodGet, at, nil, &list); err != nil {
+			return nil, err
+		}
+		body := members("message", c.Message)
+		body["content"] = content
+		condition, tag := "If-None-Match", "*"
+		if len(list.Files) > 0 && list.Files[0].Path == c.Path {
+			body["content_type"] = list.Files[0].Type
+			condition, tag = "If-Match", `"`+list.Files[0].Updated+`"`
+		}
+		request, err := write(http.MethodPut, projectPath(project, "files", c.Path), body)
+		if err != nil {
+			return nil, err
+		}
+		request.Header.Set(condition, tag)
+		data, err = dataOf(caller.Do(ctx, request))
+		if !client.IsCode(err, "PRECONDITION_FAILED") {
+			return data, err
+		}
+	}
+	return nil, fmt.Errorf("%s was changed by others %d times meanwhile", c.Path, fileWritesMax)
 }
 
 // FileEditCommand edits a file.
