@@ -137,6 +137,34 @@ func (s *session) killed(t *testing.T, edited string, want files) {
 	}
 }
 
+// TestNamesAreSynced: what was written of the state of a directory is durable BEFORE anything else
+// happens, its name too.
+func TestNamesAreSynced(t *testing.T) {
+	s := newSession(t, false)
+	var effects []string
+	tree := s.server.copyOf(t, s.dir)
+	tree.before = func(effect string) error {
+		effects = append(effects, effect)
+		return nil
+	}
+	_, err := pull(t, tree)
+	must(t, err)
+	written := 0
+	for at, effect := range effects {
+		name, is := strings.CutPrefix(effect, "write ")
+		if !is || name != baseFile && name != journalFile {
+			continue
+		}
+		written++
+		if at+1 == len(effects) || effects[at+1] != "sync "+localFolder {
+			t.Errorf("%q: %s is not synced", effects, name)
+		}
+	}
+	if written < 2 {
+		t.Errorf("%q", effects)
+	}
+}
+
 // appendTo adds a line to a file, or makes it.
 func appendTo(t *testing.T, name string) {
 	t.Helper()
