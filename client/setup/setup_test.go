@@ -323,7 +323,7 @@ func TestEditsRefuseWhatTheyDoNotUnderstand(t *testing.T) {
 func TestTables(t *testing.T) {
 	for _, text := range []string{
 		"", "model = \"x\" # mine\n\n[mcp_servers.other]\ncommand = \"o\"\n", "[a]\nb = 1\n",
-		"mcp_servers.other.command = \"o\"\n",
+		"mcp_servers.other.command = \"o\"\n", "[a]\r\nb = 1\r\n", "[a]\n\n\n",
 	} {
 		with, err := putTable([]byte(text))
 		if err != nil {
@@ -359,7 +359,9 @@ func TestTables(t *testing.T) {
 }
 
 func TestBlocks(t *testing.T) {
-	for _, text := range []string{"", "# Mine\n", "# Mine\n\nText.\n"} {
+	for _, text := range []string{
+		"", "# Mine\n", "# Mine\n\nText.\n", "# Mine\r\n\r\nText.\r\n", "# Mine\n\n\n",
+	} {
 		with := putBlock([]byte(text), agentsBlock)
 		again := putBlock(with, agentsBlock)
 		if string(again) != string(with) || !strings.HasPrefix(string(with), text) {

@@ -53,6 +53,27 @@ func block(text string) string {
 		blockEnd)
 }
 
+// withEmptyLine is a text with an empty line at its end, which ends as the last line does.
+func withEmptyLine(text []byte) []byte {
+	end, out := "\n", bytes.Clone(text)
+	if at := bytes.LastIndexByte(text, '\n'); at > 0 && text[at-1] == '\r' {
+		end = "\r\n"
+	}
+	if !bytes.HasSuffix(out, []byte("\n")) {
+		out = append(out, end...)
+	}
+	return append(out, end...)
+}
+
+// withoutEmptyLine is a text without the empty line at its end, if there is one.
+func withoutEmptyLine(text []byte) []byte {
+	out, is := bytes.CutSuffix(text, []byte("\n"))
+	if out = bytes.TrimSuffix(out, []byte("\r")); is && bytes.HasSuffix(out, []byte("\n")) {
+		return out
+	}
+	return text
+}
+
 // putBlock puts a block at the end of a file, or in the place of one that is there.
 func putBlock(file []byte, text string) []byte {
 	wanted := block(text)
@@ -61,7 +82,7 @@ func putBlock(file []byte, text string) []byte {
 		if len(bytes.TrimSpace(file)) == 0 {
 			return []byte(wanted)
 		}
-		return []byte(strings.TrimRight(string(file), "\r\n") + "\n\n" + wanted)
+		return append(withEmptyLine(file), wanted...)
 	}
 	out := bytes.Clone(file)
 	for nth := len(places) - 1; nth >= 0; nth-- {
@@ -79,10 +100,7 @@ func removeBlock(file []byte) []byte {
 	places := marked(file, blockBegin, blockEnd)
 	out := bytes.Clone(file)
 	for nth := len(places) - 1; nth >= 0; nth-- {
-		before := out[:places[nth][0]]
-		if bytes.HasSuffix(before, []byte("\n\n")) {
-			before = before[:len(before)-1]
-		}
+		before := withoutEmptyLine(out[:places[nth][0]])
 		out = append(bytes.Clone(before), out[places[nth][1]:]...)
 	}
 	return out
@@ -103,7 +121,7 @@ const (
 func removeMarked(file []byte) (out []byte) {
 	from := 0
 	for _, place := range marked(file, tomlBegin, tomlEnd) {
-		out = append(out, bytes.TrimSuffix(file[from:place[0]], []byte("\n"))...)
+		out = append(out, withoutEmptyLine(file[from:place[0]])...)
 		from = place[1]
 	}
 	return append(out, file[from:]...)
@@ -123,8 +141,8 @@ func putTable(file []byte) ([]byte, error) {
 		return nil, errors.New("mcp_servers is one value: nothing can be added to it but by hand")
 	}
 	out := []byte(tomlServer)
-	if kept := strings.TrimRight(string(without), "\r\n"); kept != "" {
-		out = []byte(kept + "\n\n" + tomlServer)
+	if len(bytes.TrimSpace(without)) > 0 {
+		out = append(withEmptyLine(without), tomlServer...)
 	}
 	_, err = tables(out)
 	return out, err
