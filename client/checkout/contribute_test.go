@@ -130,3 +130,32 @@ func TestAnyContribution(t *testing.T) {
 		}
 	})
 }
+
+// TestContributionOfAFolder has a workspace with changes outside of the folder that the directory
+// keeps: they are taken back, and the file of the project has its content and type again.
+func TestContributionOfAFolder(t *testing.T) {
+	server := newFake(t, files{"a": "a\n", "docs/b": "b\n", "docs/c": "c\n"})
+	server.mu.agent = "agt_1"
+	p := &place{server: server, dir: t.TempDir()}
+	p.as(t, "agt_1")
+	p.tree.prefix = "docs/"
+	_, err := pull(t, p.tree)
+	must(t, err)
+	write(t, p.dir, files{"docs/b": "B\n", "docs/c": "c\n"})
+	_, err = contribute(t, p.tree)
+	must(t, err)
+	server.mu.Lock()
+	w := server.mu.workspaces[0]
+	w.files["a"] = fakeFile{"A\n", fakeTypeByPath, "a"}
+	w.files["new"] = fakeFile{"new\n", fakeTypeByPath, ""}
+	server.mu.Unlock()
+	_, err = contribute(t, p.tree)
+	must(t, err)
+	want := map[string]fakeFile{
+		"a": {"a\n", fakeType("a"), "a"}, "docs/b": {"B\n", fakeType("docs/b"), "docs/b"},
+		"docs/c": {"c\n", fakeType("docs/c"), "docs/c"},
+	}
+	if !maps.Equal(w.files, want) {
+		t.Errorf("the workspace has\n%q\nwant\n%q", w.files, want)
+	}
+}
