@@ -89,8 +89,15 @@ func (t *Tree) Contribute(ctx context.Context, o PushOptions) (done Pushed, err 
 	err = t.remote.Client.Call(ctx, http.MethodPost, at, body, &submitted)
 	switch {
 	case client.IsCode(err, "APPROVAL_PENDING"):
+		if w.Contribution == "" {
+			// It was submitted AFTER the workspace was read.
+			if w, err = t.readWorkspace(ctx, w.ID); err != nil {
+				return done, err
+			}
+		}
 		done.Contribution, done.Pending = w.Contribution, true
-		return done, nil
+		done.ChangesRequested, err = t.changesRequested(ctx, w.Contribution)
+		return done, err
 	case err != nil && !client.Undone(err):
 		// It may have been submitted: the next one is another revision of it, or finds it pending.
 		return done, err
@@ -100,6 +107,18 @@ func (t *Tree) Contribute(ctx context.Context, o PushOptions) (done Pushed, err 
 	t.progress(int64(len(changes)), int64(len(changes)))
 	done.Contribution, done.Changes = submitted.Contribution.ID, changes
 	return done, nil
+}
+
+// changesRequested reports whether a review of a contribution asks for changes.
+func (t *Tree) changesRequested(ctx context.Context, contribution string) (bool, error) {
+	var read struct {
+		Contribution struct {
+			Status string `json:"status"`
+		} `json:"contribution"`
+	}
+	at := "/api/v1/contributions/" + contribution
+	err := t.remote.Client.Call(ctx, http.MethodGet, at, nil, &read)
+	return read.Contribution.Status == "CHANGES_REQUESTED", err
 }
 
 func workspacePath(id string) string { return "/api/v1/workspaces/" + id }

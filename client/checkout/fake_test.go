@@ -68,6 +68,7 @@ func newFake(t *testing.T, files map[string]string) *fake {
 		"GET /api/v1/workspaces/{w}":         f.readWorkspace,
 		"DELETE /api/v1/workspaces/{w}":      f.readWorkspace,
 		"POST /api/v1/workspaces/{w}/submit": f.submit,
+		"GET /api/v1/contributions/{c}":      f.readContribution,
 
 		"GET " + at + "/changesets/{c}/files/{path...}":   f.readFile,
 		"PUT /api/v1/workspaces/{w}/files/{path...}":      f.writeWorkspaceFile,

@@ -80,6 +80,10 @@ func (f *fake) submit(r *http.Request) (any, error) {
 	return map[string]any{"contribution": map[string]any{"id": "ctr_0"}}, nil
 }
 
+func (*fake) readContribution(*http.Request) (any, error) {
+	return map[string]any{"contribution": map[string]any{"status": "SUBMITTED"}}, nil
+}
+
 func (f *fake) workspace(nth int) any {
 	w := f.mu.workspaces[nth]
 	contribution := ""

@@ -29,10 +29,12 @@ type Pushed struct {
 	Changes    []Change `json:"changes"`
 	// LeftOut are files of the directory that cannot be kept.
 	LeftOut []LeftOut `json:"left_out"`
-	// Contribution is the one that was submitted instead of changesets, or is Pending: it waits for a
-	// decision, and nothing was changed since.
+	// Contribution is the one that was submitted instead of changesets, or is Pending: it is not
+	// decided, and nothing was changed since.
 	Contribution string `json:"contribution_id,omitzero"`
 	Pending      bool   `json:"pending,omitzero"`
+	// ChangesRequested is true for one that is Pending if a review asks for changes.
+	ChangesRequested bool `json:"changes_requested,omitzero"`
 }
 
 // TooManyError reports changes that one changeset cannot hold.

@@ -273,6 +273,10 @@ func printPushed(out io.Writer, done checkout.Pushed) (err error) {
 	printChanges(out, done.Changes)
 	printLeftOut(out, done.LeftOut)
 	switch {
+	case done.ChangesRequested:
+		_, err = fmt.Fprintf(out,
+			"A review of contribution %s asks for changes, and nothing was changed since.\n",
+			done.Contribution)
 	case done.Pending:
 		_, err = fmt.Fprintf(out,
 			"Contribution %s waits for a decision, and nothing was changed since.\n", done.Contribution)
