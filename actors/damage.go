@@ -225,7 +225,8 @@ func (e *Engine) Damaged() int { return e.damages.count() + e.corrupted.count() 
 // corruptedMax bounds the contents that are counted.
 const corruptedMax = 1 << 16
 
-// content reads a stored content, and notes whether it fits its hash. Errors: those of blobs.
+// content reads a stored content, and notes whether it fits its hash. One that only the cache has
+// intact is as damaged as before. Errors: those of blobs.
 func (e *Engine) content(hash work.Hash) ([]byte, error) {
 	content, err := e.blobs.Get(blobs.Hash(hash))
 	switch {
@@ -233,10 +234,20 @@ func (e *Engine) content(hash work.Hash) ([]byte, error) {
 		if e.corrupted.count() < corruptedMax {
 			e.corrupted.note(hash, err)
 		}
-	case err == nil:
+	case err == nil && !e.blobs.Damaged(blobs.Hash(hash)):
 		e.corrupted.clear(hash)
 	}
 	return content, err
+}
+
+// damagedOf are those of some contents that are damaged here.
+func (e *Engine) damagedOf(contents []work.Blob) (damaged []work.Blob) {
+	for at := range contents {
+		if e.blobs.Damaged(blobs.Hash(contents[at].Hash)) {
+			damaged = append(damaged, contents[at])
+		}
+	}
+	return damaged
 }
 
 // contentFault is what health says of damaged contents, nil where there are none.

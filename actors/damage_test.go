@@ -209,13 +209,10 @@ func TestDamagedProjectIsRemoved(t *testing.T) {
 	}
 }
 
-// TestDamagedContentFailsHealth reads a content whose pack is damaged: the check of contents fails
-// from then on, until the content is purged.
-func TestDamagedContentFailsHealth(t *testing.T) {
-	w := newDamagedWorld(t)
-	content := "the xyloother"
-	stop(t, w.Engine)
-	name, err := disktest.Holding(filepath.Join(w.config.Dir, "blobs"), content)
+// flipContent damages a content in the packs of a folder.
+func flipContent(t *testing.T, dir, content string) {
+	t.Helper()
+	name, err := disktest.Holding(dir, content)
 	if err != nil || name == "" {
 		t.Fatal(name, err)
 	}
@@ -224,6 +221,15 @@ func TestDamagedContentFailsHealth(t *testing.T) {
 		t.Fatal(err)
 	}
 	flip(t, name, func(int) int { return bytes.Index(packed, []byte(content)) })
+}
+
+// TestDamagedContentFailsHealth reads a content whose pack is damaged: the check of contents fails
+// from then on, until the content is purged.
+func TestDamagedContentFailsHealth(t *testing.T) {
+	w := newDamagedWorld(t)
+	content := "the xyloother"
+	stop(t, w.Engine)
+	flipContent(t, filepath.Join(w.config.Dir, "blobs"), content)
 	w.Engine = start(t, w.config)
 	check := func(problem string, count float64) {
 		t.Helper()

@@ -86,7 +86,11 @@ func (a *projectActor) run(o *order) {
 		a.refuse(o, decision.Refusal)
 		return
 	}
-	if len(decision.Events) == 0 && o.Idempotency == nil {
+	if len(decision.Events) == 0 {
+		// Who sends what is there already stores it again where it is damaged.
+		decision.Blobs = a.engine.damagedOf(decision.Blobs)
+	}
+	if len(decision.Events)+len(decision.Blobs) == 0 && o.Idempotency == nil {
 		o.out = api.Done{Project: a.working, Result: decision.Result}
 		a.last.after(o)
 		return
@@ -369,7 +373,8 @@ func (m *entryMemory) giveBack() {
 
 // fill puts events into the entry, and the contents except those that the project held before.
 // What other projects hold does not count: the size of the entry, and the time to write it, would
-// say whether a project that the caller may not read has the content.
+// say whether a project that the caller may not read has the content. In a group nothing is left
+// out: what is intact here may be damaged on another member, which stores it again.
 func (c *commit) fill(
 	e *datadir.Entry, memory *entryMemory, before *work.Project, decision work.Decision,
 ) (err error) {
@@ -387,7 +392,11 @@ func (c *commit) fill(
 		e.Packed += datadir.PackedBytes(decision.Stored[at].Size)
 	}
 	if len(decision.Blobs) > 0 {
-		c.fillBlobs(e, before.Held(decision.Events), decision.Blobs)
+		var held map[work.Hash]bool
+		if !c.engine.config.SharedJournal {
+			held = before.Held(decision.Events)
+		}
+		c.fillBlobs(e, held, decision.Blobs)
 	}
 	c.blobs = e.Blobs
 	return nil

@@ -77,7 +77,7 @@ func (e *Engine) replay(report *Recovery) error {
 	if err != nil {
 		return err
 	}
-	applying := e.startApplying()
+	applying, contents := e.startApplying(), e.blobs.Replay()
 	batch := make([]waitingEntry, 0, replayBatch)
 	err = e.journal.Replay(from, func(position uint64, payload []byte) error {
 		decoded, err := datadir.DecodeEntry(payload)
@@ -91,7 +91,7 @@ func (e *Engine) replay(report *Recovery) error {
 		report.Entries++
 		for _, blob := range decoded.Blobs {
 			e.recents.count(decoded.Agent, int64(len(blob.Content)))
-			e.blobs.AddCopy(position, blobs.Hash(blob.Hash), blob.Content)
+			contents.Add(position, blobs.Hash(blob.Hash), blob.Content)
 		}
 		if batch = append(batch, withoutContents(position, &decoded)); len(batch) == replayBatch {
 			applying.batches <- batch

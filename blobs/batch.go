@@ -70,7 +70,13 @@ func (b *Batch) Commit() error {
 		p.f.Close()
 		return err
 	}
-	return b.s.swap([]*pack{p}, nil, nil)
+	if err := b.s.swap([]*pack{p}, nil, nil); err != nil {
+		return err
+	}
+	for h := range b.added {
+		b.s.damaged.remove(&h)
+	}
+	return nil
 }
 
 // Abort gives the batch up. After Commit it does nothing.

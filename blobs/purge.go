@@ -11,6 +11,7 @@ func (s *Store) Forget(hashes []Hash) {
 	s.packing.Lock()
 	defer s.packing.Unlock()
 	for at := range hashes {
+		s.damaged.remove(&hashes[at])
 		s.recent.Add(-s.shard(&hashes[at]).forget(&hashes[at]))
 	}
 }

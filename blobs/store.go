@@ -38,6 +38,8 @@ type Store struct {
 	shards [shardCount]shard
 	recent atomic.Int64 // bytes of the recent blobs
 	list   atomic.Pointer[packList]
+	// damaged are blobs that count as not stored until they are recent, or in a pack again.
+	damaged damagedSet
 
 	// Hashes that Has, or an Add without effect, has answered for since the Pack before the last
 	// one: a writer that has the answer may be about to name them, and Merge does not drop them.
@@ -172,15 +174,19 @@ func (s *Store) shard(h *Hash) *shard { return &s.shards[h[0]%shardCount] }
 // Has reports whether the blob is stored. A blob it has answered true for is not dropped by a Merge
 // that is under way, nor by one that begins before the second Pack after the answer.
 //
-// If a pack cannot be read the answer is false, and the caller stores the content again.
+// If a pack cannot be read, or the blob is known to be damaged there, the answer is false, and the
+// caller stores the content again.
 func (s *Store) Has(h Hash) bool {
 	recent := s.shard(&h).hasRecent(&h, func() {
 		// Marked BEFORE the blob can leave the recent ones, and so BEFORE a Merge can see it.
 		for !s.mark(&h) {
 		}
 	})
-	return recent || s.hasPacked(&h)
+	return recent || s.hasSound(&h)
 }
+
+// hasSound is hasPacked but for blobs that are known to be damaged.
+func (s *Store) hasSound(h *Hash) bool { return !s.damaged.has(h) && s.hasPacked(h) }
 
 // Holds reports whether the blob is stored now. Unlike Has it does not keep the blob from being
 // dropped.
@@ -251,7 +257,8 @@ func (s *Store) hasPacked(h *Hash) bool {
 // Add stores a blob that is durable in the log entry at position. The content belongs to the store
 // from now on and is never modified. Adding what is there has no effect, but that the lower
 // position counts, and that what is packed is in the cache: reading it next takes as long as
-// reading what is new. h has to be Sum(content).
+// reading what is new. What is there and known to be damaged is stored anew. h has to be
+// Sum(content).
 func (s *Store) Add(position uint64, h Hash, content []byte) {
 	s.add(position, h, content, true)
 }
@@ -270,7 +277,7 @@ func (s *Store) add(position uint64, h Hash, content []byte, owned bool) {
 		content = []byte{}
 	}
 	sh := s.shard(&h)
-	if !sh.hasRecent(&h, func() {}) && s.hasPacked(&h) {
+	if !sh.hasRecent(&h, func() {}) && s.hasSound(&h) {
 		sh.keep(h, content, owned)
 		return
 	}
@@ -292,25 +299,39 @@ func (s *Store) Get(h Hash) ([]byte, error) {
 func (s *Store) getCold(h Hash, sh *shard) ([]byte, error) {
 	for {
 		l := s.list.Load()
-		p, e, ok, err := find(l.all(), &h)
-		if ok {
-			var content []byte
-			if content, err = p.read(e); err == nil {
-				sh.keep(h, content, true)
-				return content, nil
-			}
-		}
+		content, err := readSound(l.all(), &h)
 		switch {
+		case err == nil:
+			s.damaged.remove(&h)
+			sh.keep(h, content, true)
+			return content, nil
 		case s.list.Load() != l:
 			// The packs have changed: what was missing or closed may be in the new list.
-		case err == nil:
-			return nil, ErrNotFound
 		case errors.Is(err, os.ErrClosed):
 			return nil, ErrClosed
 		default:
+			s.noteDamage(&h, l, err)
 			return nil, err
 		}
 	}
+}
+
+// readSound reads a blob from the newest pack that has a sound copy. An error other than
+// ErrNotFound counts only if there is none.
+func readSound(packs []*pack, h *Hash) (content []byte, err error) {
+	err = ErrNotFound
+	for _, p := range packs {
+		e, ok, fault := p.find(h)
+		if ok {
+			if content, fault = p.read(e); fault == nil {
+				return content, nil
+			}
+		}
+		if fault != nil && err == ErrNotFound {
+			err = fault
+		}
+	}
+	return nil, err
 }
 
 // RecentBytes is the content that only the log has on disk.
@@ -352,6 +373,11 @@ func (s *Store) Pack(upTo uint64) (PackStats, error) {
 	for at, one := range all {
 		if at%sortBuckets == 0 {
 			s.yield()
+		}
+		if s.damaged.some.Load() {
+			// The new copy counts BEFORE the blob is no longer recent.
+			h, _ := s.shards[one.shard].at(one.place)
+			s.damaged.remove(&h)
 		}
 		s.recent.Add(-s.shards[one.shard].packed(one.place))
 	}

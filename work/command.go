@@ -67,7 +67,7 @@ type Command interface {
 type Decision struct {
 	// Events are empty if there is nothing to change.
 	Events []Event
-	// Blobs are contents that the events name.
+	// Blobs are contents that the events name. Without events they are there already.
 	Blobs []Blob
 	// Stored are contents that the events name first and that were stored BEFORE the command.
 	Stored []StoredBlob

@@ -171,9 +171,7 @@ func (c *WriteWorkspaceFile) Decide(p *Project, stamp Stamp) (Decision, error) {
 		}
 	}
 	decision, err := edit.decide(Result{Created: !exists, Subject: c.Workspace})
-	if len(decision.Events) > 0 {
-		decision.Blobs = []Blob{c.Blob}
-	}
+	decision.Blobs = []Blob{c.Blob}
 	return decision, err
 }
 
