@@ -135,7 +135,7 @@ func (e *Engine) saveInboxes(writer *snapshot.Writer, changed map[id.ID]struct{}
 
 // restoreInboxes reads the saved inboxes, BEFORE the log behind the snapshot is read.
 func (e *Engine) restoreInboxes() error {
-	return e.snapshot.Scan(datadir.InboxPrefix, datadir.KeyBytes, func(s snapshot.Section) error {
+	err := e.snapshot.Scan(datadir.InboxPrefix, datadir.KeyBytes, func(s snapshot.Section) error {
 		agent := datadir.IDOf(string(s.Key))
 		saved, err := decodeInbox(s.Data)
 		if err != nil {
@@ -144,4 +144,7 @@ func (e *Engine) restoreInboxes() error {
 		e.inbox.Restore(agent, saved, s.Position)
 		return nil
 	})
+	// The newest entries that the snapshot covers may be in nobody's inbox.
+	e.inbox.Deliver(e.snapshot.Position(), nil)
+	return err
 }

@@ -157,6 +157,19 @@ func TestInboxesSurviveARestart(t *testing.T) {
 	stop(t, e)
 }
 
+// TestInboxesReachTheSnapshot starts from a snapshot whose newest entries are in no inbox: inboxes
+// are complete up to it, and what others do in watched projects is shown as far.
+func TestInboxesReachTheSnapshot(t *testing.T) {
+	e, project, owner := oneProject(t, nil)
+	mustPut(t, e, project, owner, "a", "a")
+	saveAll(t, e)
+	_, before := e.Inbox(owner)
+	again := openAt(t, crashCopy(t, e.config.Dir))
+	if _, head := again.Inbox(owner); head != before {
+		t.Errorf("up to %d AFTER a start, and %d BEFORE", head, before)
+	}
+}
+
 // TestMentionsOfADayAreLimited counts mentions of one author over a crash, with the counts in the
 // log and in a section, where the items that were counted are gone already, and again on the next
 // day.
