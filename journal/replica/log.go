@@ -155,7 +155,9 @@ func (l *Log) apply(pos uint64, rec *record) error {
 	if len(l.entries) > 0 && first > l.entries[0].GetIndex() {
 		keep = int(first - l.entries[0].GetIndex())
 	}
-	l.keep(0, keep)
+	if keep < len(l.entries) {
+		l.keep(0, keep)
+	}
 	for _, e := range rec.entries {
 		l.entries, l.places = append(l.entries, e), append(l.places, pos)
 		l.bytes += int64(len(e.GetData()))

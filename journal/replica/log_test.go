@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -48,6 +49,39 @@ func openWAL(t *testing.T, dir string) (*wal.Log, error) {
 // sealBytes is the length of the record of a seal: the length of the frame, its header, and an
 // entry of two bytes with its length.
 const sealBytes = 1 + 48 + 1 + 2
+
+// TestAppendCopiesNothing appends to a log with many entries, one at a time: what that takes in
+// memory does not grow with them.
+func TestAppendCopiesNothing(t *testing.T) {
+	w, err := openWAL(t, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	l, err := Bootstrap(w, []uint64{1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const many, appends = 1 << 14, 64
+	appendTo := func(texts ...string) {
+		t.Helper()
+		if err := l.Append(nil, nil, entriesOf(l.last()+1, 1, texts...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	appendTo(slices.Repeat([]string{"text"}, many)...)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range appends {
+		appendTo("text")
+	}
+	runtime.ReadMemStats(&after)
+	// An entry has a pointer and a place. The arrays may grow once.
+	const copied = 16 * many
+	if took := after.TotalAlloc - before.TotalAlloc; took > appends*copied/4 {
+		t.Errorf("%d bytes for %d appends, a copy of what is there has %d", took, appends, copied)
+	}
+}
 
 // filled makes a log in a directory with entries, votes, a suffix that others have replaced, and a
 // descriptor, and returns what it had AFTER each record, with the end of that record in the file.
