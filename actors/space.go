@@ -230,7 +230,8 @@ func (e *Engine) spaceMetrics() []Metric {
 			Value: func() float64 { return float64(e.Space().ReserveBytes) }},
 		{Name: "pws_writable", Help: "Whether writes are accepted: 1 or 0.",
 			Value: func() float64 {
-				if e.Space().Writable {
+				// Unlike a probe, this does not ask the other servers and wait for them.
+				if e.Space().Writable && (e.leading() != 0 || e.otherLeads()) {
 					return 1
 				}
 				return 0

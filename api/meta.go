@@ -283,26 +283,35 @@ func readHealth(c *Call, _ *None) (Reply, error) {
 	}}, nil
 }
 
-// readReady checks whether an engine accepts reads and writes. One of several servers accepts both
-// while it hears of a leader. Errors: STORAGE_UNAVAILABLE.
-func readReady(engine Engine) (Reply, error) {
+// ReadinessOf reports whether an engine accepts reads and writes, and the reason why not. One of
+// several servers accepts both while it hears of a leader.
+func ReadinessOf(engine Engine) (ready Readiness, reason string) {
 	mark, err := engine.BeginRead()
 	if err == nil {
 		err = engine.EndRead(mark)
 	}
 	if err != nil {
-		return Reply{}, fault.New(fault.StorageUnavailable, "No server is known that accepts writes.").
-			With("reads", false).With("writes", false).With("reason", ReasonNotLeading).
-			With("retry_after_seconds", 1)
+		return Readiness{}, ReasonNotLeading
 	}
 	space := engine.Space()
-	if !space.Writable {
-		return Reply{}, fault.New(fault.StorageUnavailable, "Writes are refused; reads still "+
-			"work.").
-			With("reads", true).With("writes", false).With("reason", space.Reason).
-			With("retry_after_seconds", 30)
+	return Readiness{Reads: true, Writes: space.Writable}, space.Reason
+}
+
+// readReady checks whether an engine accepts reads and writes. Errors: STORAGE_UNAVAILABLE.
+func readReady(engine Engine) (Reply, error) {
+	ready, reason := ReadinessOf(engine)
+	text, again := "", 0
+	switch {
+	case !ready.Reads:
+		text, again = "No server is known that accepts writes.", 1
+	case !ready.Writes:
+		text, again = "Writes are refused; reads still work.", 30
+	default:
+		return Reply{Data: ready}, nil
 	}
-	return Reply{Data: Readiness{Reads: true, Writes: true}}, nil
+	return Reply{}, fault.New(fault.StorageUnavailable, text).
+		With("reads", ready.Reads).With("writes", ready.Writes).With("reason", reason).
+		With("retry_after_seconds", again)
 }
 
 // capabilities holds by name the tags and the operations of the table, and capabilities that are

@@ -48,7 +48,7 @@ func startAdmin(
 		loopback: isLoopback(listener.Addr()), stopped: make(chan struct{}),
 	}
 	go memory.watch(a.stopped)
-	serveProbes(mux, engine.Space)
+	serveProbes(mux, engine)
 	metrics := promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{})
 	for path, handler := range map[string]nethttp.HandlerFunc{
 		"/metrics": metrics.ServeHTTP, "/debug/pprof/": pprof.Index,
@@ -83,13 +83,12 @@ type (
 		Status string `json:"status"`
 	}
 	ready struct {
-		Reads  bool   `json:"reads"`
-		Writes bool   `json:"writes"`
+		api.Readiness
 		Reason string `json:"reason,omitempty"`
 	}
 )
 
-func serveProbes(mux *nethttp.ServeMux, space func() api.Space) {
+func serveProbes(mux *nethttp.ServeMux, engine api.Engine) {
 	answer := func(w nethttp.ResponseWriter, status int, body any) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Cache-Control", "no-store")
@@ -100,11 +99,12 @@ func serveProbes(mux *nethttp.ServeMux, space func() api.Space) {
 		answer(w, nethttp.StatusOK, live{Status: "ok"})
 	})
 	mux.HandleFunc("/readyz", func(w nethttp.ResponseWriter, _ *nethttp.Request) {
-		now, status := space(), nethttp.StatusOK
-		if !now.Writable {
+		now, reason := api.ReadinessOf(engine)
+		status := nethttp.StatusOK
+		if !now.Writes {
 			status = nethttp.StatusServiceUnavailable
 		}
-		answer(w, status, ready{Reads: true, Writes: now.Writable, Reason: now.Reason})
+		answer(w, status, ready{Readiness: now, Reason: reason})
 	})
 }
 

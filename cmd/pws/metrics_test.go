@@ -17,6 +17,7 @@ import (
 	"pws/api"
 	"pws/http"
 	"pws/internal/fault"
+	"pws/journal"
 )
 
 // adminFixture is an admin listener on an engine without an HTTP server for clients.
@@ -28,11 +29,16 @@ type adminFixture struct {
 
 func startTestAdmin(t *testing.T, reserve int64) *adminFixture {
 	t.Helper()
+	return startTestAdminOn(t, actors.Config{ReserveBytes: reserve})
+}
+
+func startTestAdminOn(t *testing.T, settings actors.Config) *adminFixture {
+	t.Helper()
 	var out bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&out, nil))
-	engine, _, err := actors.Open(actors.Config{
-		Dir: t.TempDir(), ReserveBytes: reserve, NoSearch: true, Log: slog.New(slog.DiscardHandler),
-	})
+	settings.Dir, settings.NoSearch = t.TempDir(), true
+	settings.Log = slog.New(slog.DiscardHandler)
+	engine, _, err := actors.Open(settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,18 +215,43 @@ func TestMetricsCountRefusals(t *testing.T) {
 	}
 }
 
-// TestAdminProbes checks the probes with enough disk space and without.
+// leaderless is the journal of a member of a group that hears of no leader.
+type leaderless struct{ journal.Journal }
+
+func (j leaderless) Start(m journal.Machine) { j.Journal.Start(follower{m}) }
+
+func (leaderless) BeginRead() (journal.Reign, error) { return 0, journal.ErrNotLeading }
+
+// follower is a machine that does not lead.
+type follower struct{ journal.Machine }
+
+func (follower) Lead(journal.Reign) {}
+
+func openLeaderless(o journal.Options) (journal.Journal, *journal.Recovery, error) {
+	log, found, err := journal.OpenLocal(o)
+	return leaderless{log}, found, err
+}
+
+// TestAdminProbes checks the probes with enough disk space and without, and on a member of a group
+// without a leader.
 func TestAdminProbes(t *testing.T) {
 	for _, c := range []struct {
-		reserve int64
-		status  int
-		body    string
-		metric  float64
+		config actors.Config
+		status int
+		body   string
+		metric float64
 	}{
-		{-1, 200, `{"reads":true,"writes":true}`, 1},
-		{1 << 60, 503, `{"reads":true,"writes":false,"reason":"DISK_RESERVE"}`, 0},
+		{actors.Config{ReserveBytes: -1}, 200, `{"reads":true,"writes":true}`, 1},
+		{
+			actors.Config{ReserveBytes: 1 << 60}, 503,
+			`{"reads":true,"writes":false,"reason":"DISK_RESERVE"}`, 0,
+		},
+		{
+			actors.Config{ReserveBytes: -1, OpenJournal: openLeaderless}, 503,
+			`{"reads":false,"writes":false,"reason":"NOT_LEADING"}`, 0,
+		},
 	} {
-		f := startTestAdmin(t, c.reserve)
+		f := startTestAdminOn(t, c.config)
 		if status, body := f.get(t, "/livez"); status != 200 || body != `{"status":"ok"}`+"\n" {
 			t.Errorf("livez: %d %s", status, body)
 		}
