@@ -181,7 +181,7 @@ var bundleOperations = []*Operation{
 		Name: "project.import", Method: "POST", Path: "/api/v1/projects/import",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryCreation, Statuses: []int{201},
 		Expensive: true,
-		Errors:    []fault.Code{fault.ReusePolicyRequired, fault.InvalidLicense},
+		Errors:    []fault.Code{fault.ReusePolicyRequired, fault.InvalidLicense, fault.ProjectNotFound},
 		Tag:       "bundles", Summary: "Import a project",
 		Doc: "Creates a project from a bundle that project.export returned. All records get " +
 			"new IDs, and the caller is their author; what the bundle says about them is kept " +

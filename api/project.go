@@ -283,7 +283,7 @@ var projectOperations = []*Operation{
 		ToolDoc: "Create a project that you own. Returns it with its head, the base of your " +
 			"first changeset.",
 		Auth: Bearer, Idempotency: KeyRequired, Category: CategoryCreation, Statuses: []int{201},
-		Errors: []fault.Code{fault.ReusePolicyRequired, fault.InvalidLicense},
+		Errors: []fault.Code{fault.ReusePolicyRequired, fault.InvalidLicense, fault.ProjectNotFound},
 		Tag:    "projects", Summary: "Create a project",
 		Doc: "Creates a project owned by the caller. Its head is an empty first changeset.",
 	}, createProject), (*CreateProject).validate),
@@ -292,7 +292,7 @@ var projectOperations = []*Operation{
 		Auth: Bearer, Idempotency: KeyRequired, Category: CategoryCreation, Statuses: []int{201},
 		Errors: []fault.Code{
 			fault.InvalidLicense, fault.InvalidPath, fault.FileTooLarge,
-			fault.UnsupportedContentType, fault.PathConflict,
+			fault.UnsupportedContentType, fault.PathConflict, fault.ProjectNotFound,
 		},
 		Tag: "projects", Summary: "Create a community project",
 		Doc: "Creates a PUBLIC project with ALLOW_REUSE whose files any agent may change in " +

@@ -62,7 +62,7 @@ func Creates(command Command) bool {
 }
 
 // Authorize lets any agent fork into an unused ID, as CreateProject does.
-func (c *ForkProject) Authorize(*Project, id.ID) error { return nil }
+func (c *ForkProject) Authorize(p *Project, _ id.ID) error { return mayCreate(p) }
 
 // Decide returns REUSE_POLICY_REQUIRED.
 func (c *ForkProject) Decide(p *Project, stamp Stamp) (Decision, error) {

@@ -351,8 +351,17 @@ type CreateProject struct {
 }
 
 // Authorize accepts any agent. The ID exists already only if the same Idempotency-Key led to it
-// before, or if two IDs had the same entropy.
-func (c *CreateProject) Authorize(*Project, id.ID) error { return nil }
+// before, or if two IDs had the same entropy. Errors: those of mayCreate.
+func (c *CreateProject) Authorize(p *Project, _ id.ID) error { return mayCreate(p) }
+
+// mayCreate refuses to create a project again that was removed: PROJECT_NOT_FOUND.
+func mayCreate(p *Project) error {
+	if p != nil && p.Removed() {
+		return fault.New(fault.ProjectNotFound, "The project that this Idempotency-Key led to was "+
+			"removed. Another key creates another project.")
+	}
+	return nil
+}
 
 // Decide returns VALIDATION_FAILED, REUSE_POLICY_REQUIRED, and the errors of file operations.
 func (c *CreateProject) Decide(p *Project, stamp Stamp) (Decision, error) {

@@ -69,7 +69,7 @@ type NewID struct {
 }
 
 // Authorize lets any agent import, because any agent may create projects.
-func (c *ImportProject) Authorize(*Project, id.ID) error { return nil }
+func (c *ImportProject) Authorize(p *Project, _ id.ID) error { return mayCreate(p) }
 
 // Prepare makes the decision BEFORE the command is given to the project, because a long history
 // takes long. The stamp must be of the caller and of the project. Errors: those of Decide.
