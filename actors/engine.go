@@ -294,6 +294,7 @@ func (e *Engine) openStores() (*Recovery, error) {
 		err = fault
 	}
 	if err == nil {
+		report.Feed = e.feed.log.Found()
 		err = e.feed.join(found.First, found.Last)
 	}
 	return report, err

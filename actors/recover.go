@@ -11,6 +11,7 @@ import (
 
 	"pws/api"
 	"pws/identity"
+	"pws/index/feed"
 	"pws/internal/datadir"
 	"pws/internal/id"
 	"pws/journal"
@@ -21,6 +22,8 @@ import (
 type Recovery struct {
 	// Log is what the log found: its range, and a torn tail that was cut.
 	Log journal.Recovery
+	// Feed is what the feed found: a torn tail, which is not read.
+	Feed feed.Report
 	// Snapshot is the position that the snapshot covers; Entries behind it were replayed.
 	Snapshot uint64
 	Entries  uint64

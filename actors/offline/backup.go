@@ -66,6 +66,9 @@ func Copy(
 	if report.Log.TornFile != "" {
 		report.Log.TornFile = filepath.Join(to, datadir.LogName, filepath.Base(report.Log.TornFile))
 	}
+	if report.Feed.TornFile != "" {
+		report.Feed.TornFile = filepath.Join(to, datadir.FeedName, filepath.Base(report.Feed.TornFile))
+	}
 	return report, d.SyncDir(filepath.Dir(to))
 }
 

@@ -55,17 +55,17 @@ func (r *Report) Print(out io.Writer) error {
 	}
 	line("log", "%d entries (%d to %d, %d behind the snapshot) in %d segments, %d bytes",
 		r.Log.Entries, r.Log.First, r.Log.Last, r.Tail, r.Log.Segments, r.Log.Bytes)
-	torn := func(log *journal.Report) {
-		if log.TornBytes > 0 {
-			line("", "torn tail: %d bytes of %s at offset %d; the next start cuts them off",
-				log.TornBytes, log.TornFile, log.TornOffset)
+	torn := func(bytes int64, file string, offset int64, next string) {
+		if bytes > 0 {
+			line("", "torn tail: %d bytes of %s at offset %d; the next %s cuts them off",
+				bytes, file, offset, next)
 		}
 	}
-	torn(&r.Log)
+	torn(r.Log.TornBytes, r.Log.TornFile, r.Log.TornOffset, "start")
 	if r.Raft != nil {
 		line("raft", "%d records (%d to %d) in %d segments, %d bytes", r.Raft.Entries, r.Raft.First,
 			r.Raft.Last, r.Raft.Segments, r.Raft.Bytes)
-		torn(r.Raft)
+		torn(r.Raft.TornBytes, r.Raft.TornFile, r.Raft.TornOffset, "start")
 		r.printAccepted(line)
 	}
 	line("snapshot", "generation %d of position %d: %d sections in %d files, %d bytes",
@@ -74,6 +74,7 @@ func (r *Report) Print(out io.Writer) error {
 	line("blobs", "%d in %d packs, %d bytes", r.Blobs.Blobs, r.Blobs.Packs, r.Blobs.Bytes)
 	line("feed", "%d events in %d files, %d bytes, up to entry %d", r.Feed.Records, r.Feed.Files,
 		r.Feed.Bytes, r.Feed.Last)
+	torn(r.Feed.TornBytes, r.Feed.TornFile, r.Feed.TornOffset, "event")
 	line("uploads", "%d with %d parts, %d bytes", r.Uploads.Uploads, r.Uploads.Parts,
 		r.Uploads.Bytes)
 	line("agents", "%d", r.Agents)

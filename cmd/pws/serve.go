@@ -415,6 +415,12 @@ func logRecovery(log *slog.Logger, report *actors.Recovery) {
 			"file", report.Log.TornFile, "offset", report.Log.TornOffset,
 			"bytes", report.Log.TornBytes)
 	}
+	if report.Feed.TornBytes > 0 {
+		log.Warn("a torn tail of the event feed is not read: after a crash this is a write that was not "+
+			"finished, on a damaged disk it may be one that was; the log brings back what it still has",
+			"file", report.Feed.TornFile, "offset", report.Feed.TornOffset,
+			"bytes", report.Feed.TornBytes)
+	}
 	log.Info("recovered", "projects", report.Projects, "snapshot", report.Snapshot,
 		"entries", report.Entries, "took", report.Took.Round(time.Millisecond))
 }

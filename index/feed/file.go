@@ -136,9 +136,11 @@ type Report struct {
 	// entry up to which all records are stored.
 	First Position
 	Last  uint64
-	// TornBytes is the number of bytes after the last valid block of TornFile; they are not read.
-	TornBytes int64
-	TornFile  string
+	// TornBytes is the number of bytes after the last valid block of TornFile, at TornOffset; they
+	// are not read, and the next block cuts them off.
+	TornBytes  int64
+	TornFile   string
+	TornOffset int64
 }
 
 // run checks all files. A damage error contains file and offset.
@@ -286,7 +288,8 @@ func (s *scan) parse(f *feedFile, content []byte, torn bool) error {
 		info, reason := parseBlock(content[f.size:])
 		if reason != "" {
 			if torn && !containsValidBlock(content[f.size:]) {
-				s.report.TornFile, s.report.TornBytes = f.path, int64(len(content))-f.size
+				s.report.TornFile, s.report.TornOffset = f.path, f.size
+				s.report.TornBytes = int64(len(content)) - f.size
 				break
 			}
 			return disk.Corrupt(f.path, f.size, "%s", reason)

@@ -70,6 +70,7 @@ func (o *Options) complete() {
 type Log struct {
 	opts    Options
 	lock    io.Closer
+	found   Report
 	decoded decodedBlocks
 
 	// front is held while files that nothing is appended to are replaced or removed, BEFORE write.
@@ -155,6 +156,7 @@ func Open(o Options) (*Log, error) {
 		}
 		return nil, errors.Join(err, lock.Close())
 	}
+	l.found = s.report
 	m := &l.mu
 	m.files, m.blocks = s.files, s.blocks
 	m.first, m.end, m.written, m.recent = firstNumber, s.next, s.next, recentFrom(s.next)
@@ -192,6 +194,9 @@ func (l *Log) Begin(covered uint64) {
 		l.mu.floor, l.mu.last = EndOf(covered), EndOf(covered)
 	}
 }
+
+// Found returns what Open has found.
+func (l *Log) Found() Report { return l.found }
 
 // Covered returns the entry up to which all records can be read.
 func (l *Log) Covered() uint64 { return l.snapshot().covered }
