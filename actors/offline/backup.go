@@ -149,6 +149,10 @@ func (t *takenFiles) all() error {
 			return err
 		}
 	}
+	// Data of an earlier program has none.
+	if err := t.read(datadir.SecretSumName); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	before, err := t.list(datadir.LogName, segmentNumber)
 	if err != nil {
 		return err

@@ -225,7 +225,7 @@ func (v *verifier) run() error {
 func (v *verifier) checkSecret() error {
 	_, err := os.Stat(filepath.Join(v.dir, datadir.SecretName))
 	if err == nil {
-		_, err = datadir.LoadSecret(v.dir)
+		_, err = datadir.ReadSecret(v.dir)
 		if errors.Is(err, fs.ErrPermission) {
 			return err
 		}

@@ -233,3 +233,59 @@ func TestFormatOf(t *testing.T) {
 		}
 	}
 }
+
+// TestEveryBitOfTheSecretIsGuarded flips each bit of the secret: it is refused. A directory of an
+// earlier program has no checksum and gets one.
+func TestEveryBitOfTheSecretIsGuarded(t *testing.T) {
+	dir := t.TempDir()
+	made, err := LoadSecret(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, sum := filepath.Join(dir, SecretName), filepath.Join(dir, SecretSumName)
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	load := func(text []byte) ([]byte, error) {
+		t.Helper()
+		if err := os.WriteFile(name, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadSecret(dir); err != nil {
+			return nil, err
+		}
+		return LoadSecret(dir)
+	}
+	for at := range 2 * secretBytes {
+		for bit := range 8 {
+			text[at] ^= 1 << bit
+			// The other case of a digit is the same digit.
+			if got, err := load(text); err == nil && !bytes.Equal(got, made) {
+				t.Errorf("bit %d of byte %d: no error", bit, at)
+			}
+			text[at] ^= 1 << bit
+		}
+	}
+	if err := os.Remove(sum); err != nil {
+		t.Fatal(err)
+	}
+	another := bytes.Repeat([]byte("f0"), secretBytes)
+	other, err := load(another)
+	if err != nil || bytes.Equal(other, made) {
+		t.Errorf("without a checksum: %v", err)
+	}
+	if _, err := load(text); err == nil || !strings.Contains(err.Error(), "remove the second") {
+		t.Errorf("with the checksum of another secret: %v", err)
+	}
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	shared := []byte(strings.Repeat("0f", secretBytes))
+	if err := AdoptSecret(dir, shared); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := LoadSecret(dir); err != nil {
+		t.Error(err)
+	}
+}

@@ -3,6 +3,7 @@
 //
 //	FORMAT     the version of this layout, a line of text
 //	secret     the server's secret, a line of hexadecimal digits
+//	secret.crc the CRC-32C of the secret, which a start writes where it is missing
 //	log        entries (Entry), by package wal; its file LOCK is locked while a server runs
 //	snapshot   sections, by package snapshot
 //	blobs      contents, by package blobs
@@ -16,8 +17,6 @@
 package datadir
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -30,19 +29,21 @@ import (
 
 // The parts of the data directory, and the file of the log that its owner keeps locked.
 const (
-	FormatName   = "FORMAT"
-	SecretName   = "secret"
-	LogName      = "log"
-	SnapshotName = "snapshot"
-	BlobsName    = "blobs"
-	UploadsName  = "uploads"
-	FeedName     = "feed"
-	SearchName   = "search"
-	MemberName   = "member"
-	ErasureName  = "erasure"
-	RaftName     = "raft"
-	LogLockName  = "LOCK"
-	SpillName    = "spill"
+	FormatName = "FORMAT"
+	SecretName = "secret"
+	// SecretSumName is the file with the checksum of the secret. Data of an earlier program has none.
+	SecretSumName = "secret.crc"
+	LogName       = "log"
+	SnapshotName  = "snapshot"
+	BlobsName     = "blobs"
+	UploadsName   = "uploads"
+	FeedName      = "feed"
+	SearchName    = "search"
+	MemberName    = "member"
+	ErasureName   = "erasure"
+	RaftName      = "raft"
+	LogLockName   = "LOCK"
+	SpillName     = "spill"
 )
 
 const (
@@ -85,31 +86,6 @@ func Check(dir string) error {
 			"which finishes that", dir)
 	}
 	return err
-}
-
-// LoadSecret reads the server's secret, or creates it for a new directory, which has neither
-// snapshots nor packs. It is a line of hexadecimal digits.
-func LoadSecret(dir string) ([]byte, error) {
-	name := filepath.Join(dir, SecretName)
-	text, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := requireNew(dir, newSecretAdvice); err != nil {
-			return nil, err
-		}
-		secret := make([]byte, secretBytes)
-		if _, err := rand.Read(secret); err != nil {
-			return nil, err
-		}
-		return secret, writeDurably(name, []byte(hex.EncodeToString(secret)+"\n"))
-	}
-	if err != nil {
-		return nil, err
-	}
-	secret, err := hex.DecodeString(strings.TrimSpace(string(text)))
-	if err != nil || len(secret) != secretBytes {
-		return nil, fmt.Errorf("%s: not %d bytes of hexadecimal digits", name, secretBytes)
-	}
-	return secret, nil
 }
 
 // writeDurably creates a file atomically and durably.

@@ -14,7 +14,8 @@ import (
 // Errors: those of the secret; a directory that has another one.
 func AdoptSecret(dir string, text []byte) error {
 	text = bytes.TrimSpace(text)
-	if secret, err := hex.DecodeString(string(text)); err != nil || len(secret) != secretBytes {
+	secret, err := hex.DecodeString(string(text))
+	if err != nil || len(secret) != secretBytes {
 		return fmt.Errorf("the secret of the group is not %d bytes of hexadecimal digits", secretBytes)
 	}
 	if err := Prepare(dir); err != nil {
@@ -26,7 +27,7 @@ func AdoptSecret(dir string, text []byte) error {
 		if err := requireNew(dir, groupSecretAdvice); err != nil {
 			return err
 		}
-		return writeDurably(name, append(bytes.Clone(text), '\n'))
+		return writeSecret(dir, secret)
 	}
 	if err == nil && !bytes.Equal(bytes.TrimSpace(own), text) {
 		err = fmt.Errorf("%s has another secret than the group: it is of another service", name)

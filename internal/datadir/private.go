@@ -99,7 +99,8 @@ func firstOf(dir string, parts ...string) string {
 // What to do about a secret that is lost, where there is no backup. Credentials are stored as their
 // hashes, so they are not lost with it.
 const (
-	newSecretAdvice = "write 64 random hexadecimal digits to it: sessions stay valid, but event " +
+	newSecretAdvice = "write 64 random hexadecimal digits to it, and remove the file " +
+		SecretSumName + " if it is there: sessions stay valid, but event " +
 		"IDs, cursors, open forms and codes of the web page end, and a request that makes a project " +
 		"makes another one when it is sent again"
 	groupSecretAdvice = "copy the file of the same name from the folder of --cluster-keys"
