@@ -6,32 +6,15 @@ package work
 // is deleted.
 func (m *treeMerge) settle(item *mergeItem) bool {
 	one := item.ours
-	if item.from == "" || m.followed(item.from) == one.Path || !m.agrees(one) {
+	if item.from == "" || m.followed(item.from) == one.Path || !one.is(m.theirs(one.Path)) {
 		return false
 	}
 	settled := *one
 	settled.From = settled.Path
 	m.settled = append(m.settled, settled)
 	m.agreed = append(m.agreed, one.Path, item.from)
-	if another := overlaidAt(m.workspace.Files, item.from); another != nil && !another.exists() {
-		m.addDeletion(item.from)
+	if item.from != one.Path {
+		m.add(mergeItem{from: item.from})
 	}
 	return true
-}
-
-// agrees reports whether both sides have the same file at a path, without an open conflict.
-func (m *treeMerge) agrees(one *Overlaid) bool {
-	return one != nil && one.exists() && one.is(m.theirs(one.Path)) && m.known(one.Path) == nil
-}
-
-// addDeletion adds the deletion of a file of the base, or its move from its path, unless the head
-// has moved it to where both sides have the same file.
-func (m *treeMerge) addDeletion(from string) {
-	to, moved := m.moved[from]
-	if moved && m.known(from) == nil && m.theirs(from) == nil &&
-		m.agrees(overlaidAt(m.workspace.Files, to)) {
-		m.agreed = append(m.agreed, from, to)
-		return
-	}
-	m.add(mergeItem{from: from})
 }

@@ -178,7 +178,8 @@ func (p *Project) planMerge(
 	m := &treeMerge{
 		project: p, workspace: w, base: base, head: p.Head(), read: read,
 		moved: map[string]string{}, leaves: map[string]bool{},
-		room: markedBytesMax, fresh: mergedBytesMax, joins: joins,
+		results: map[string]*mergeItem{},
+		room:    markedBytesMax, fresh: mergedBytesMax, joins: joins,
 		plan: &MergePlan{workspace: w.ID, revision: w.Revision, head: p.Head().ID},
 	}
 	for _, change := range p.Changes(base, m.head) {

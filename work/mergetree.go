@@ -24,13 +24,18 @@ type treeMerge struct {
 	joins      joins
 	// moved maps paths of the base to the paths that the project has renamed them to.
 	moved map[string]string
-	items []mergeItem
+	// openAt are the open conflicts of the workspace by the paths of their files at the base, openNew
+	// those of files that the base does not have, by their paths in the workspace.
+	openAt, openNew map[string]*Conflict
+	items           []mergeItem
 	// settled are files of the workspace that the head has too, see settle.
 	settled []Overlaid
 	// agreed are the paths at which both sides were found to be the same.
 	agreed []string
 	// leaves are the paths of the head that the workspace deletes or renames.
 	leaves map[string]bool
+	// results are the items that exist by their paths after the merge.
+	results map[string]*mergeItem
 	// room is the remaining size for texts with markers, fresh the remaining size for merged
 	// files.
 	room, fresh int
@@ -46,42 +51,44 @@ type mergeItem struct {
 	from, at string
 	// path is the path after the merge.
 	path string
+	// open is the conflict that the file has from an earlier merge, nil for none. It stays until the
+	// author writes, deletes or moves the file.
+	open *Conflict
+	// displaced means that the file cannot be merged at its path, see displace.
+	displaced bool
 }
 
 // gather collects the items. A file goes to the path that the workspace gave it, else to the
 // path that the project gave it.
 func (m *treeMerge) gather() {
+	m.findOpen()
 	p, files := m.project, m.workspace.Files
 	for at := range files {
 		one := &files[at]
 		// left means that the workspace does not have the file of this base path at any path.
 		left := p.fileStateAt(one.Path, m.base) != nil && movedTo(files, one.Path) == ""
-		item := mergeItem{ours: one, from: one.From, path: one.Path}
-		switch {
-		case !one.exists():
+		if !one.exists() {
 			if left {
-				m.addDeletion(one.Path)
+				m.add(mergeItem{from: one.Path})
 			}
 			continue
-		case one.From == one.Path:
-		case one.From == "":
-			if left {
-				item.from = one.Path
-			}
-		default:
-			if overlaidAt(files, one.From) == nil {
-				// The workspace still has the source as at the base, so this is a new file.
-				item.from = ""
-			}
-			if left {
-				m.addDeletion(one.Path)
-			}
+		}
+		item := mergeItem{ours: one, from: originOf(files, one), path: one.Path}
+		switch {
+		case m.openNew[one.Path] != nil:
+			item.from = ""
+		case one.From == "" && left:
+			item.from = one.Path
+		}
+		if left && item.from != one.Path {
+			m.add(mergeItem{from: one.Path})
 		}
 		if !m.settle(&item) {
 			m.add(item)
 		}
 	}
 	m.place()
+	m.displace()
 }
 
 // place determines the target path of each file, and the paths that become free. If two files
@@ -99,10 +106,22 @@ func (m *treeMerge) place() {
 			taken[item.path]++
 		}
 	}
+	// A file that keeps its path can be in the way of another one.
+	for kept := true; kept; {
+		kept = false
+		for at := range m.items {
+			item := &m.items[at]
+			if item.ours != nil && item.path != item.ours.Path && taken[item.path] > 1 {
+				taken[item.path]--
+				item.path, kept = item.ours.Path, true
+				taken[item.path]++
+			}
+		}
+	}
 	for at := range m.items {
 		item := &m.items[at]
-		if item.ours != nil && taken[item.path] > 1 {
-			item.path = item.ours.Path
+		if item.ours != nil {
+			m.results[item.path] = item
 		}
 		if item.at != "" && (item.ours == nil || item.at != item.path) {
 			m.leaves[item.at] = true
@@ -112,6 +131,12 @@ func (m *treeMerge) place() {
 
 func (m *treeMerge) add(item mergeItem) {
 	item.at = m.followed(item.from)
+	switch {
+	case item.from != "":
+		item.open = m.openAt[item.from]
+	case item.ours != nil:
+		item.open = m.openNew[item.ours.Path]
+	}
 	m.items = append(m.items, item)
 }
 
@@ -129,21 +154,15 @@ func (m *treeMerge) followed(from string) string {
 // theirs returns the file at a path of the head.
 func (m *treeMerge) theirs(path string) *fileState { return m.project.fileStateAt(path, m.head) }
 
-// occupant returns another file of the head at the target path of an item, nil if there is none
-// or if it moves away.
-func (m *treeMerge) occupant(item *mergeItem) *fileState {
-	if item.path == item.at || m.leaves[item.path] {
-		return nil
-	}
-	return m.theirs(item.path)
-}
-
 func (m *treeMerge) mergeAll() error {
 	files := slices.Clone(m.settled)
-	for _, item := range m.displacedFirst() {
+	for at := range m.items {
+		item := &m.items[at]
 		if item.ours == nil {
-			if err := m.deletion(item); err != nil {
-				return err
+			if m.disputed(item) {
+				if err := m.addConflictAtHead(item); err != nil {
+					return err
+				}
 			}
 			continue
 		}
@@ -167,22 +186,6 @@ func (m *treeMerge) mergeAll() error {
 	slices.Sort(m.plan.Merged)
 	m.touch()
 	return nil
-}
-
-// displacedFirst returns the items in the order in which they are merged. A path has one conflict.
-// A file that cannot be merged at the path that the workspace gave it has its conflict at its path
-// at the head. The file that the workspace has put there can use its own path at the head instead.
-func (m *treeMerge) displacedFirst() []*mergeItem {
-	var displaced, others []*mergeItem
-	for at := range m.items {
-		item := &m.items[at]
-		if item.ours == nil || m.occupant(item) != nil {
-			displaced = append(displaced, item)
-		} else {
-			others = append(others, item)
-		}
-	}
-	return append(displaced, others...)
 }
 
 // touch records the paths that the plan depends on.
@@ -228,43 +231,19 @@ func (m *treeMerge) hasConflict(path string) bool {
 	return slices.ContainsFunc(m.plan.conflicts, func(c Conflict) bool { return c.Path == path })
 }
 
-// known returns the conflict that the workspace already had at a path, nil for none. It stays
-// until the file is written.
-func (m *treeMerge) known(path string) *Conflict { return m.workspace.conflict(path) }
-
 // ancestor returns the common ancestor of both sides of an item: from the base, or from an
 // unresolved conflict of an earlier merge.
-func (m *treeMerge) ancestor(item *mergeItem, path string) *fileState {
-	if known := m.known(path); known != nil {
-		if known.Base == (Hash{}) {
+func (m *treeMerge) ancestor(item *mergeItem) *fileState {
+	if open := item.open; open != nil {
+		if open.Base == (Hash{}) {
 			return nil
 		}
-		return &fileState{blob: known.Base, size: known.BaseSize, contentType: known.BaseType}
+		return &fileState{blob: open.Base, size: open.BaseSize, contentType: open.BaseType}
 	}
 	if item.from == "" {
 		return nil
 	}
 	return m.project.fileStateAt(item.from, m.base)
-}
-
-// deletion merges the deletion or move of a file from its path. If the project changed or moved
-// the file too, or if the workspace has put another file there, this is a conflict.
-func (m *treeMerge) deletion(item *mergeItem) error {
-	if item.at == "" {
-		return nil
-	}
-	before, theirs := m.ancestor(item, item.from), m.theirs(item.at)
-	if m.known(item.from) == nil && item.at == item.from && sameFileState(before, theirs) {
-		return nil
-	}
-	if one := m.workspace.file(item.at); one != nil && one.exists() {
-		ours := fileState{blob: one.Blob, size: one.Size, contentType: one.Type}
-		return m.addTextConflict(conflictOf(item.at, AddedByBoth, nil), nil, &ours, theirs)
-	}
-	c := conflictOf(item.at, DeletedByUs, before)
-	c.Theirs = theirs.blob
-	m.addConflict(c, nil)
-	return nil
 }
 
 func sameFileState(a, b *fileState) bool { return a == b || a != nil && b != nil && *a == *b }
@@ -280,12 +259,8 @@ func conflictOf(path string, kind ConflictKind, before *fileState) Conflict {
 // hasRoom reports whether a text with markers is within the limits.
 func (m *treeMerge) hasRoom(bytes int) bool { return bytes <= min(m.room, 2*FileBytesMax) }
 
-// addConflict adds a conflict, unless its path already has one. The marked text is omitted if it
-// exceeds the limits.
+// addConflict adds a conflict. The marked text is omitted if it exceeds the limits.
 func (m *treeMerge) addConflict(c Conflict, marked []byte) {
-	if m.hasConflict(c.Path) {
-		return
-	}
 	if len(marked) > 0 && m.hasRoom(len(marked)) {
 		m.room -= len(marked)
 		blob := Blob{Hash: sha256.Sum256(marked), Content: marked}
@@ -299,33 +274,19 @@ func (m *treeMerge) addConflict(c Conflict, marked []byte) {
 func (m *treeMerge) file(item *mergeItem) (Overlaid, error) {
 	next := *item.ours
 	next.Path, next.From = item.path, item.at
-	ours := fileState{blob: next.Blob, size: next.Size, contentType: next.Type}
-	known, before := m.known(item.ours.Path), m.ancestor(item, item.ours.Path)
-	occupant := m.occupant(item)
+	ours := stateOf(item.ours)
+	if item.displaced {
+		err := m.fileDisplaced(item, &next)
+		return next, err
+	}
+	before := m.ancestor(item)
 	switch {
-	case occupant != nil:
-		if item.from == "" && next.is(occupant) && known == nil {
-			next.From = next.Path
-			return next, nil
-		}
-		if item.at == "" {
-			next.From = next.Path
-		}
-		// The changes of the project to the original file cannot be merged into this one.
-		if err := m.deletion(item); err != nil {
-			return next, err
-		}
-		if known == nil {
-			// The ancestor of this file is not an ancestor of the occupant.
-			before = nil
-		}
-		return next, m.addContentConflict(item, AddedByBoth, before, &ours, occupant)
-	case item.from == "" && known != nil:
-		c := *known
-		c.Path, c.Ours = item.path, next.Blob
-		m.addConflict(c, nil)
-		return next, nil
 	case item.from == "":
+		if item.open != nil {
+			c := *item.open
+			c.Path, c.Ours = item.path, next.Blob
+			m.addConflict(c, nil)
+		}
 		return next, nil
 	case item.at == "":
 		c := conflictOf(item.path, DeletedByThem, before)
@@ -334,18 +295,23 @@ func (m *treeMerge) file(item *mergeItem) (Overlaid, error) {
 		return next, nil
 	}
 	theirs := m.theirs(item.at)
-	if known != nil && before == nil {
-		return next, m.recheckConflict(item, AddedByBoth, before, &ours, theirs)
-	}
-	if renamedApart := item.at != item.from && item.at != item.path; known != nil || renamedApart {
-		return next, m.recheckConflict(item, ContentConflict, before, &ours, theirs)
-	}
-	merged, clean, err := m.content(before, &ours, theirs)
-	if err != nil || !clean {
-		if err == nil {
-			err = m.addContentConflict(item, ContentConflict, before, &ours, theirs)
+	if renamedApart := item.at != item.from && item.at != item.path; item.open != nil || renamedApart {
+		if item.path == item.at && *ours == *theirs {
+			return next, nil
 		}
+		kind := ContentConflict
+		if before == nil || item.open != nil && item.open.Kind == AddedByBoth {
+			kind = AddedByBoth
+		}
+		return next, m.addTextConflict(conflictOf(item.path, kind, before), before, ours, theirs)
+	}
+	merged, clean, err := m.content(before, ours, theirs)
+	if err != nil {
 		return next, err
+	}
+	if !clean {
+		c := conflictOf(item.path, ContentConflict, before)
+		return next, m.addTextConflict(c, before, ours, theirs)
 	}
 	next.Blob, next.Size, next.Type = merged.blob, merged.size, merged.contentType
 	if !sameFileState(before, theirs) || item.at != item.from {
@@ -354,25 +320,8 @@ func (m *treeMerge) file(item *mergeItem) (Overlaid, error) {
 	return next, nil
 }
 
-// recheckConflict is addContentConflict, unless both sides agree now.
-func (m *treeMerge) recheckConflict(
-	item *mergeItem, kind ConflictKind, before, ours, theirs *fileState,
-) error {
-	if item.path == item.at && *ours == *theirs {
-		return nil
-	}
-	return m.addContentConflict(item, kind, before, ours, theirs)
-}
-
-// addContentConflict adds a conflict of contents with the text of both sides. If the path in the
-// workspace already has a conflict, the path at the head is used.
-func (m *treeMerge) addContentConflict(
-	item *mergeItem, kind ConflictKind, before, ours, theirs *fileState,
-) error {
-	if m.hasConflict(item.path) {
-		return m.deletion(item)
-	}
-	return m.addTextConflict(conflictOf(item.path, kind, before), before, ours, theirs)
+func stateOf(one *Overlaid) *fileState {
+	return &fileState{blob: one.Blob, size: one.Size, contentType: one.Type}
 }
 
 // addTextConflict adds a conflict of two files with the text of both sides.
@@ -383,7 +332,7 @@ func (m *treeMerge) addTextConflict(c Conflict, before, ours, theirs *fileState)
 		return err
 	}
 	var marked []byte
-	if !merged.Unread && m.hasRoom(merged.Bytes) && !m.hasConflict(c.Path) {
+	if !merged.Unread && m.hasRoom(merged.Bytes) {
 		if marked, err = m.textOf(merged); err != nil {
 			return err
 		}
