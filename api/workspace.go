@@ -33,7 +33,7 @@ type Workspace struct {
 	// Changes to the base, sorted by path in byte order.
 	Changes []WorkspaceChange `json:"changes"`
 	// Files with conflicting changes in the project; writing, deleting or renaming one resolves its
-	// conflict.
+	// conflict, renaming its folder does not.
 	Conflicts []Conflict `json:"conflicts"`
 	// When it was created.
 	CreatedAt Time `json:"created_at"`

@@ -160,7 +160,8 @@ var workspaceFileOperations = []*Operation{
 		Errors: workspaceWriteErrorsAnd(fault.FileNotFound, fault.FileExists, fault.PathConflict),
 		Tag:    "workspaces", Summary: "Rename a file of a workspace",
 		Doc: "Renames one file in the workspace, or with folder every file below the path. A later " +
-			"refresh follows the renames.",
+			"refresh follows the renames. Renaming a file resolves its conflict; with folder, the " +
+			"conflicts move with their files.",
 	}, renameWorkspaceFile),
 }
 

@@ -105,6 +105,7 @@ func TestOpenConflictsStay(t *testing.T) {
 					t.Fatalf("files change: %v, and then %v", view, got)
 				}
 				r.resolveSome(is)
+				r.moveFolder(space)
 			}
 		})
 	}
@@ -137,4 +138,36 @@ func contains(all, some side) bool {
 		}
 	}
 	return true
+}
+
+// moveFolder moves a folder: no conflict of a file is resolved, except with a folder, and so the
+// next refresh has to lose nothing of them.
+func (r *workspaces) moveFolder(space id.ID) {
+	r.t.Helper()
+	one, _ := r.project.Workspace(space)
+	begun, _ := r.project.Changeset(one.Base)
+	base := side{}
+	r.project.FilesAt(begun, "", func(f work.FileInfo) bool {
+		base[f.Path] = string(r.blobs[f.Blob])
+		return true
+	})
+	open := r.openLines(one, base)
+	folders := []string{"a", "c", "moved", "a/b"}
+	_, err := r.do(one.Agent, &work.RenameWorkspaceFile{
+		Workspace: space, Path: folders[r.draw(4)], NewPath: folders[r.draw(4)], Folder: true,
+	})
+	if err != nil {
+		return
+	}
+	one, _ = r.project.Workspace(space)
+	r.views[space] = r.view(one)
+	left := ""
+	for at := range one.Conflicts {
+		left += string(r.blobs[one.Conflicts[at].Theirs])
+	}
+	for line, is := range open {
+		if is && !strings.Contains(left, line) {
+			r.t.Fatalf("%q is in no conflict any more: %+v", line, one.Conflicts)
+		}
+	}
 }

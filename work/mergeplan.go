@@ -135,7 +135,8 @@ func (c *RefreshWorkspace) Decide(p *Project, stamp Stamp) (Decision, error) {
 	return decision, err
 }
 
-// WorkspaceRefreshed is the event of a workspace that was moved to another base.
+// WorkspaceRefreshed is the event of a workspace that was moved to another base. A moved folder
+// whose files keep their conflicts has it too, with the base as it was.
 type WorkspaceRefreshed struct {
 	Workspace id.ID      `cbor:"1,keyasint"`
 	Base      id.ID      `cbor:"2,keyasint"`

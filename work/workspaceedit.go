@@ -2,7 +2,9 @@ package work
 
 import (
 	"slices"
+	"strings"
 
+	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work/edit"
 )
@@ -110,6 +112,10 @@ func (e *workspaceEdit) moveFolder(folder, newFolder string) (Decision, error) {
 	if err := requireMoves(paths, folder, newFolder, e.exists); err != nil {
 		return Decision{}, err
 	}
+	conflicts, kept, err := e.movedConflicts(slices.Sorted(slices.Values(paths)), folder, newFolder)
+	if err != nil {
+		return Decision{}, err
+	}
 	for _, path := range paths {
 		e.move(byPath[path], pathIn(path, folder, newFolder))
 	}
@@ -118,7 +124,52 @@ func (e *workspaceEdit) moveFolder(folder, newFolder string) (Decision, error) {
 			return Decision{}, err
 		}
 	}
-	return e.decide(result)
+	decision, err := e.decide(result)
+	for at := range decision.Events {
+		if _, is := decision.Events[at].(*WorkspaceChanged); is && kept {
+			decision.Events[at] = &WorkspaceRefreshed{
+				Workspace: e.workspace.ID, Base: e.workspace.Base, Files: e.files,
+				Conflicts: conflicts,
+			}
+		}
+	}
+	return decision, err
+}
+
+// movedConflicts returns the conflicts of the workspace after files of a folder, whose paths are in
+// the order of their bytes, have moved to another one, and whether any of the files keeps its
+// conflict. A conflict moves with its file. One about another file, which the project has at the
+// path, stays there, because that file is then deleted in the workspace. One with a folder is
+// resolved. No file can move to the path of an open conflict: FILE_EXISTS.
+func (e *workspaceEdit) movedConflicts(
+	paths []string, folder, newFolder string,
+) (conflicts []Conflict, kept bool, err error) {
+	isMoved := func(path string) bool {
+		_, found := slices.BinarySearch(paths, path)
+		return found
+	}
+	for _, c := range e.workspace.Conflicts {
+		source, found := e.project.openConflict(e.workspace, e.base, &c)
+		one := e.workspace.file(c.Path)
+		switch moved := isMoved(c.Path); {
+		case moved && !found:
+			continue
+		case moved && (source == "" || one == nil || originOf(e.workspace.Files, one) == source):
+			c.Path, kept = pathIn(c.Path, folder, newFolder), true
+			conflicts = append(conflicts, c)
+			continue
+		case moved:
+			c.Kind, c.Ours, c.Marked, c.MarkedSize, kept = DeletedByUs, Hash{}, Hash{}, 0, true
+		}
+		rest, below := strings.CutPrefix(c.Path, newFolder+"/")
+		if below && isMoved(folder+"/"+rest) {
+			return nil, false, fault.New(fault.FileExists,
+				"A conflict is open at this path. Resolve it first.").With("path", c.Path)
+		}
+		conflicts = append(conflicts, c)
+	}
+	slices.SortFunc(conflicts, byConflictPath)
+	return conflicts, kept, nil
 }
 
 func (e *workspaceEdit) exists(path string) bool {

@@ -102,6 +102,7 @@ func (e *workspaceEdit) requireNoConflict(path string) error {
 func (e *workspaceEdit) decide(result Result) (Decision, error) {
 	p, w := e.project, e.workspace
 	next := withoutUnchanged(p, e.base, e.files)
+	e.files = next
 	// Each path becomes at most one operation.
 	if len(next) > OperationsMax {
 		changes := len(p.netOperations(e.base, next))
@@ -227,7 +228,7 @@ func (c *RenameWorkspaceFile) Authorize(p *Project, agent id.ID) error {
 
 // Decide returns PROJECT_ARCHIVED, WORKSPACE_CLOSED, TURN_LOST, FILE_NOT_FOUND, FILE_EXISTS,
 // PATH_CONFLICT, QUOTA_EXCEEDED, and for a folder INVALID_PATH. Renaming a file to its own path
-// changes nothing.
+// changes nothing. Renaming a file resolves its conflict; those of the files of a folder stay open.
 func (c *RenameWorkspaceFile) Decide(p *Project, stamp Stamp) (Decision, error) {
 	edit, err := editOf(p, c.Workspace, stamp)
 	if err != nil {
