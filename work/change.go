@@ -16,18 +16,40 @@ type Change struct {
 // a nil base means the empty tree. Only paths that changed in between are visited. A move is a
 // RENAME if its source was deleted by it; a change of the media type alone is not a change.
 func (p *Project) Changes(base, to *Changeset) []Change {
+	c := p.compare(base, to)
+	c.settleRenames()
+	return c.changes()
+}
+
+// movedFiles returns where the files of a base are that have been renamed since, by their paths at
+// the base. Unlike in Changes, a target may have had another file, which was deleted: that one has
+// the empty path.
+func (p *Project) movedFiles(base, to *Changeset) map[string]string {
+	c := p.compare(base, to)
+	c.replaces = true
+	c.settleRenames()
+	moved := make(map[string]string, len(c.renames))
+	for path, origin := range c.renames {
+		moved[origin] = path
+		if _, stood := c.before(path); stood && c.sources[path] == "" {
+			moved[path] = ""
+		}
+	}
+	return moved
+}
+
+func (p *Project) compare(base, to *Changeset) *comparison {
 	first := uint32(0)
 	if base != nil {
 		first = base.Sequence
 	}
-	c := comparison{project: p, base: base, to: to, origins: map[string]string{}}
+	c := &comparison{project: p, base: base, to: to, origins: map[string]string{}}
 	for changeset := range p.Changesets(first, to.Sequence, true) {
 		for at := range changeset.Ops {
 			c.follow(&changeset.Ops[at])
 		}
 	}
-	c.settleRenames()
-	return c.changes()
+	return c
 }
 
 // comparison follows contents from the base to the other side.
@@ -39,6 +61,8 @@ type comparison struct {
 	// renames maps paths to the origins of renames; sources is the reverse.
 	renames map[string]string
 	sources map[string]string
+	// replaces means that the target of a rename may have had a file that was deleted.
+	replaces bool
 }
 
 // originOf returns the path of a file at the base, while following.
@@ -109,7 +133,7 @@ func (c *comparison) holds(path, origin string) bool {
 	_, sourceTaken := c.renames[origin]
 	_, targetStood := c.before(path)
 	_, targetLeft := c.sources[path]
-	return (!sourceStands || sourceTaken) && (!targetStood || targetLeft)
+	return (!sourceStands || sourceTaken) && (c.replaces || !targetStood || targetLeft)
 }
 
 func (c *comparison) changes() []Change {

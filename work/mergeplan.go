@@ -178,15 +178,10 @@ func (p *Project) planMerge(
 	}
 	m := &treeMerge{
 		project: p, workspace: w, base: base, head: p.Head(), read: read,
-		moved: map[string]string{}, leaves: map[string]bool{},
+		moved: p.movedFiles(base, p.Head()), leaves: map[string]bool{},
 		results: map[string]*mergeItem{},
 		room:    markedBytesMax, fresh: mergedBytesMax, joins: joins,
 		plan: &MergePlan{workspace: w.ID, revision: w.Revision, head: p.Head().ID},
-	}
-	for _, change := range p.Changes(base, m.head) {
-		if change.Action == Rename {
-			m.moved[change.From] = change.Path
-		}
 	}
 	m.gather()
 	if err := m.mergeAll(); err != nil {

@@ -22,7 +22,7 @@ type treeMerge struct {
 	read       func(Hash) ([]byte, error)
 	budget     merge.Budget
 	joins      joins
-	// moved maps paths of the base to the paths that the project has renamed them to.
+	// moved maps paths of the base to the paths that the project has renamed them to, see movedFiles.
 	moved map[string]string
 	// openAt are the open conflicts of the workspace by the paths of their files at the base, openNew
 	// those of files that the base does not have, by their paths in the workspace.
