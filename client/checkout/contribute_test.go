@@ -73,8 +73,10 @@ func anyTree(t *rapid.T, label string) files {
 }
 
 // wantWorkspace checks that a workspace has the files of the directory. What the project has keeps
-// its content type, also where it is renamed.
-func (p *place) wantWorkspace(t *rapid.T, done Pushed, local files) {
+// its type, also where it is renamed. A new file that the workspace had before may keep its own.
+func (p *place) wantWorkspace(
+	t *rapid.T, done Pushed, local files, before map[string]fakeFile,
+) {
 	p.server.mu.Lock()
 	defer p.server.mu.Unlock()
 	w := p.server.mu.workspaces[0]
@@ -93,6 +95,12 @@ func (p *place) wantWorkspace(t *rapid.T, done Pushed, local files) {
 	got := map[string]fakeFile{}
 	for name, one := range w.files {
 		got[name] = fakeFile{one.content, one.contentType, ""}
+		if had, is := before[name]; is && had.origin == "" && had == got[name] {
+			got[name] = want[name]
+			if one.content != want[name].content {
+				t.Fatalf("%s has the content %q", name, one.content)
+			}
+		}
 	}
 	if !maps.Equal(got, want) {
 		t.Fatalf("the workspace has\n%q\nwant\n%q", got, want)
@@ -113,12 +121,13 @@ func TestAnyContribution(t *testing.T) {
 				continue
 			}
 			write(t, p.dir, local)
+			had := p.server.filesOfWorkspace()
 			done, err := contribute(t, p.tree)
 			if err != nil {
 				r.Fatal(err)
 			}
 			if !done.Pending {
-				p.wantWorkspace(r, done, local)
+				p.wantWorkspace(r, done, local, had)
 			}
 			before := p.server.changes()
 			if done, err = contribute(t, p.tree); err != nil || !done.Pending {

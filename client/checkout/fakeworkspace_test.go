@@ -227,6 +227,16 @@ func (f *fake) changes() int {
 	return f.mu.changed
 }
 
+// filesOfWorkspace are the files of the first workspace, none if there is no workspace.
+func (f *fake) filesOfWorkspace() map[string]fakeFile {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.mu.workspaces) == 0 {
+		return nil
+	}
+	return maps.Clone(f.mu.workspaces[0].files)
+}
+
 func contribute(t *testing.T, tree *Tree) (done Pushed, err error) {
 	t.Helper()
 	err = tree.Locked(t.Context(), func() (err error) {

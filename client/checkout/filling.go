@@ -37,7 +37,9 @@ type filling struct {
 	done  int
 }
 
-// held is a file of a workspace or a directory.
+// held is a file of a workspace or a directory. The service does not tell the content types of what
+// a workspace has changed. So a new file that has its content already keeps its type, which may be
+// that of a file that an earlier revision has moved there.
 type held struct {
 	// hash is that of the content, empty for one that is to be written in any case.
 	hash string
