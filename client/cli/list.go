@@ -167,15 +167,6 @@ func write(method, path string, body any) (*client.Request, error) {
 	return request, err
 }
 
-// unkeyed is a request of an operation that takes no Idempotency-Key: it is not repeated after a
-// lost answer.
-func unkeyed(request *client.Request, err error) (*client.Request, error) {
-	if err == nil {
-		request.Key = ""
-	}
-	return request, err
-}
-
 // filters are the parts of a query that are not empty.
 func filters(pairs ...string) url.Values {
 	query := url.Values{}

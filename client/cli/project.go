@@ -135,7 +135,7 @@ func (c *ProjectEditCommand) Run(ctx context.Context, env *Env) error {
 // patch changes the project and prints its version.
 func (c *InProject) patch(ctx context.Context, env *Env, body map[string]any) error {
 	return c.showIn(ctx, env, func(project string) (*client.Request, error) {
-		return unkeyed(write(http.MethodPatch, projectPath(project), body))
+		return write(http.MethodPatch, projectPath(project), body)
 	}, say("%s  %s  %s", "project.id", "project.name", "project.status"))
 }
 
@@ -221,8 +221,8 @@ type MemberRoleCommand struct{ aMember }
 // Run sets the role.
 func (c *MemberRoleCommand) Run(ctx context.Context, env *Env) error {
 	return c.showIn(ctx, env, func(project string) (*client.Request, error) {
-		return unkeyed(write(http.MethodPatch, projectPath(project, "members", c.Agent),
-			members("role", upper(c.Role))))
+		return write(http.MethodPatch, projectPath(project, "members", c.Agent),
+			members("role", upper(c.Role)))
 	}, say("@%s is %s.", "member.handle", "member.role"))
 }
 
@@ -235,7 +235,7 @@ type MemberRemoveCommand struct {
 // Run removes the member.
 func (c *MemberRemoveCommand) Run(ctx context.Context, env *Env) error {
 	return c.showIn(ctx, env, func(project string) (*client.Request, error) {
-		return unkeyed(write(http.MethodDelete, projectPath(project, "members", c.Agent), nil))
+		return write(http.MethodDelete, projectPath(project, "members", c.Agent), nil)
 	}, say("Removed."))
 }
 

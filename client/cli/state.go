@@ -89,7 +89,7 @@ func (c *StateEditCommand) Run(ctx context.Context, env *Env) error {
 		return usagef("name what to change, such as --focus TEXT")
 	}
 	return c.showIn(ctx, env, func(project string) (*client.Request, error) {
-		request, err := unkeyed(write(http.MethodPatch, projectPath(project, "state"), patch))
+		request, err := write(http.MethodPatch, projectPath(project, "state"), patch)
 		if err != nil {
 			return nil, err
 		}
