@@ -24,18 +24,31 @@ func (p *Project) Changes(base, to *Changeset) []Change {
 // movedFiles returns where the files of a base are that have been renamed since, by their paths at
 // the base. Unlike in Changes, a target may have had another file, which was deleted: that one has
 // the empty path.
-func (p *Project) movedFiles(base, to *Changeset) map[string]string {
+//
+// Whether a file counts as renamed depends on what is at all paths that renames connect with its
+// own. The second result has the paths that a rename connects with each path, also one that does not
+// count.
+func (p *Project) movedFiles(
+	base, to *Changeset,
+) (moved map[string]string, connected map[string][]string) {
 	c := p.compare(base, to)
 	c.replaces = true
 	c.settleRenames()
-	moved := make(map[string]string, len(c.renames))
+	moved = make(map[string]string, len(c.renames))
 	for path, origin := range c.renames {
 		moved[origin] = path
 		if _, stood := c.before(path); stood && c.sources[path] == "" {
 			moved[path] = ""
 		}
 	}
-	return moved
+	connected = map[string][]string{}
+	for path, origin := range c.origins {
+		if origin != "" && origin != path {
+			connected[path] = append(connected[path], origin)
+			connected[origin] = append(connected[origin], path)
+		}
+	}
+	return moved, connected
 }
 
 func (p *Project) compare(base, to *Changeset) *comparison {

@@ -178,11 +178,11 @@ func (p *Project) planMerge(
 	}
 	m := &treeMerge{
 		project: p, workspace: w, base: base, head: p.Head(), read: read,
-		moved: p.movedFiles(base, p.Head()), leaves: map[string]bool{},
-		results: map[string]*mergeItem{},
-		room:    markedBytesMax, fresh: mergedBytesMax, joins: joins,
+		leaves: map[string]bool{}, results: map[string]*mergeItem{},
+		room: markedBytesMax, fresh: mergedBytesMax, joins: joins,
 		plan: &MergePlan{workspace: w.ID, revision: w.Revision, head: p.Head().ID},
 	}
+	m.moved, m.connected = p.movedFiles(base, m.head)
 	m.gather()
 	if err := m.mergeAll(); err != nil {
 		return nil, err

@@ -121,6 +121,28 @@ func TestPlanStaysValid(t *testing.T) {
 	}
 }
 
+// TestPlanNeedsSourcesOfRenames: the project replaces the file of a workspace by another one, and
+// then has a file at the old path of that one again. The plan that followed the rename is stale.
+func TestPlanNeedsSourcesOfRenames(t *testing.T) {
+	w := newWorld()
+	w.create(t)
+	w.put(t, "a", "1")
+	w.put(t, "b", "2")
+	space := w.must(t, new(work.OpenWorkspace)).Result.Subject
+	w.must(t, &work.WriteWorkspaceFile{
+		Workspace: space, Path: "a", Blob: blob("ours"), ContentType: "text/plain",
+	})
+	w.publish(t, work.Operation{Action: work.Delete, Path: "a"},
+		work.Operation{Action: work.Rename, Path: "b", NewPath: "a"})
+	one, _ := w.project.Workspace(space)
+	plan := w.plan(one)
+	w.put(t, "b", "again")
+	_, err := w.do(agent("ann"), &work.RefreshWorkspace{Workspace: space, Plan: plan})
+	if !work.Stale(err) {
+		t.Errorf("the plan was taken: %v", err)
+	}
+}
+
 // outcomesOnly remembers the outcomes of merges and none of their texts.
 type outcomesOnly map[work.MergeSides]work.MergeOutcome
 

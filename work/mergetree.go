@@ -22,8 +22,10 @@ type treeMerge struct {
 	read       func(Hash) ([]byte, error)
 	budget     merge.Budget
 	joins      joins
-	// moved maps paths of the base to the paths that the project has renamed them to, see movedFiles.
-	moved map[string]string
+	// moved maps paths of the base to the paths that the project has renamed them to, and connected
+	// has the paths on which that depends, see movedFiles.
+	moved     map[string]string
+	connected map[string][]string
 	// openAt are the open conflicts of the workspace by the paths of their files at the base, openNew
 	// those of files that the base does not have, by their paths in the workspace.
 	openAt, openNew map[string]*Conflict
@@ -201,11 +203,31 @@ func (m *treeMerge) touch() {
 	for at := range m.plan.files {
 		touched = append(touched, m.plan.files[at].Path)
 	}
-	touched = append(touched, m.agreed...)
+	touched = m.withConnected(append(touched, m.agreed...))
 	slices.Sort(touched)
 	m.plan.touched = slices.DeleteFunc(slices.Compact(touched), func(path string) bool {
 		return path == ""
 	})
+}
+
+// withConnected adds the paths that renames connect with some paths.
+func (m *treeMerge) withConnected(paths []string) []string {
+	if len(m.connected) == 0 {
+		return paths
+	}
+	known := make(map[string]bool, len(paths))
+	for _, path := range paths {
+		known[path] = true
+	}
+	for at := 0; at < len(paths); at++ {
+		for _, path := range m.connected[paths[at]] {
+			if !known[path] {
+				known[path] = true
+				paths = append(paths, path)
+			}
+		}
+	}
+	return paths
 }
 
 // folders finds files at paths where the other side has a folder, or the reverse.
