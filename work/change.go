@@ -26,8 +26,8 @@ func (p *Project) Changes(base, to *Changeset) []Change {
 // the empty path.
 //
 // Whether a file counts as renamed depends on what is at all paths that renames connect with its
-// own. The second result has the paths that a rename connects with each path, also one that does not
-// count.
+// own. The second result has the paths that a rename connects with each path, also one that does
+// not count.
 func (p *Project) movedFiles(
 	base, to *Changeset,
 ) (moved map[string]string, connected map[string][]string) {

@@ -111,7 +111,9 @@ func (e *workspaceEdit) decide(result Result) (Decision, error) {
 		}
 	}
 	event := &WorkspaceChanged{Workspace: w.ID}
-	for _, path := range e.touched {
+	// A file that leaves a path can make room for another one.
+	slices.Sort(e.touched)
+	for _, path := range slices.Compact(e.touched) {
 		one, before := overlaidAt(next, path), w.file(path)
 		switch {
 		case one == nil && before != nil:
@@ -123,7 +125,6 @@ func (e *workspaceEdit) decide(result Result) (Decision, error) {
 			event.Resolved = append(event.Resolved, path)
 		}
 	}
-	slices.SortFunc(event.Set, byOverlaidPath)
 	decision := Decision{Result: result}
 	if len(event.Set)+len(event.Unset)+len(event.Resolved) > 0 {
 		decision.Events = append(decision.Events, event)
