@@ -240,6 +240,14 @@ func (e *Engine) content(hash work.Hash) ([]byte, error) {
 	return content, err
 }
 
+// store adds a content of an entry of the log to the store. A damaged one is repaired by that.
+func (e *Engine) store(position uint64, hash work.Hash, content []byte) {
+	e.blobs.Add(position, blobs.Hash(hash), content)
+	if e.corrupted.count() > 0 && !e.blobs.Damaged(blobs.Hash(hash)) {
+		e.corrupted.clear(hash)
+	}
+}
+
 // damagedOf are those of some contents that are damaged here.
 func (e *Engine) damagedOf(contents []work.Blob) (damaged []work.Blob) {
 	for at := range contents {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -288,36 +287,5 @@ func TestErasureDoesNotHoldOthers(t *testing.T) {
 	g.lead(1)
 	if err := follows.RemoveProject(g.projects[1], "malware"); !g.refusesHere(err, 0) {
 		t.Errorf("a removal: %v", err)
-	}
-}
-
-// TestDamagedContentIsStoredAgain damages a content on one member. The leader has it intact, and
-// its entry brings the content again: the member has it also AFTER its next start.
-func TestDamagedContentIsStoredAgain(t *testing.T) {
-	g := newDamagedGroup(t, 1)
-	for _, n := range g.nodes {
-		n.e.config.SharedJournal = true
-	}
-	content := "content of " + markOf(0)
-	if err := g.nodes[1].e.Save(); err != nil {
-		t.Fatal(err)
-	}
-	g.restart(1, func() {
-		flipContent(t, filepath.Join(g.nodes[1].config.Dir, "blobs"), content)
-	})
-	if _, err := g.nodes[1].e.Blob(blobOf(content).Hash); fault.CodeOf(err) != fault.BlobCorrupt {
-		t.Fatal(err)
-	}
-	for _, text := range []string{"other", content} {
-		mustPut(t, g.nodes[0].e, g.projects[0], g.owner, "a.txt", text)
-	}
-	for range 2 {
-		if !g.has(1, 0, "a.txt") || g.nodes[1].e.Damaged() != 0 {
-			t.Error("the content is still damaged")
-		}
-		if err := g.nodes[1].e.Save(); err != nil {
-			t.Fatal(err)
-		}
-		g.restart(1, func() {})
 	}
 }

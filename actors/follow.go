@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"pws/api"
-	"pws/blobs"
 	"pws/index"
 	"pws/internal/datadir"
 	"pws/internal/id"
@@ -23,7 +22,7 @@ func (e *Engine) Follow(position uint64, payload []byte) error {
 	e.clock.note(decoded.Now)
 	for _, blob := range decoded.Blobs {
 		e.recents.count(decoded.Agent, int64(len(blob.Content)))
-		e.blobs.Add(position, blobs.Hash(blob.Hash), bytes.Clone(blob.Content))
+		e.store(position, blob.Hash, bytes.Clone(blob.Content))
 	}
 	if e.blobs.RecentBytes() > e.config.SnapshotBlobBytes {
 		e.saver.hurry()

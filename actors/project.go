@@ -373,8 +373,7 @@ func (m *entryMemory) giveBack() {
 
 // fill puts events into the entry, and the contents except those that the project held before.
 // What other projects hold does not count: the size of the entry, and the time to write it, would
-// say whether a project that the caller may not read has the content. In a group nothing is left
-// out: what is intact here may be damaged on another member, which stores it again.
+// say whether a project that the caller may not read has the content.
 func (c *commit) fill(
 	e *datadir.Entry, memory *entryMemory, before *work.Project, decision work.Decision,
 ) (err error) {
@@ -392,11 +391,7 @@ func (c *commit) fill(
 		e.Packed += datadir.PackedBytes(decision.Stored[at].Size)
 	}
 	if len(decision.Blobs) > 0 {
-		var held map[work.Hash]bool
-		if !c.engine.config.SharedJournal {
-			held = before.Held(decision.Events)
-		}
-		c.fillBlobs(e, held, decision.Blobs)
+		c.fillBlobs(e, before.Held(decision.Events), decision.Blobs)
 	}
 	c.blobs = e.Blobs
 	return nil
@@ -428,7 +423,7 @@ func (c *commit) Committed(position uint64, err error) {
 		return
 	}
 	for _, blob := range c.blobs {
-		c.engine.blobs.Add(position, blobs.Hash(blob.Hash), blob.Content)
+		c.engine.store(position, blob.Hash, blob.Content)
 	}
 	if len(c.blobs) > 0 && c.engine.blobs.RecentBytes() > c.engine.config.SnapshotBlobBytes {
 		c.engine.saver.hurry()

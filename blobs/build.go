@@ -175,7 +175,7 @@ func (b *builder) readBack(size int64) (*pack, error) {
 	if err != nil {
 		return nil, err
 	}
-	known := func(err error) error {
+	known := func(err error, _ []entry) error {
 		var found *CorruptError
 		if errors.As(err, &found) && b.damaged[found.Offset] {
 			return nil

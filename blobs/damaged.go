@@ -83,9 +83,9 @@ type Replayer struct {
 // Replay begins adding what is in the log.
 func (s *Store) Replay() *Replayer { return &Replayer{s: s} }
 
-// Add is AddCopy for a content from the log.
+// Add is AddCopy for a content from the log. What is in memory was found sound, or added, BEFORE.
 func (r *Replayer) Add(position uint64, h Hash, content []byte) {
-	if !r.s.damaged.has(&h) && !r.s.shard(&h).hasRecent(&h, func() {}) {
+	if _, known := r.s.shard(&h).get(&h); !known && !r.s.damaged.has(&h) {
 		r.check(&h, content)
 	}
 	r.s.AddCopy(position, h, content)

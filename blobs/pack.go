@@ -337,32 +337,35 @@ func (p *pack) readBlock(buf []byte, e *entry) ([]byte, error) {
 }
 
 // check reads every block and checks every hash. each is called for the sound blobs, note for each
-// fault; without note the first fault ends the pass. yield is called between small steps.
-func (p *pack) check(yield func(), each func(Hash, int64), note func(error) error) error {
+// fault with the blobs that it spoils; without note the first fault ends the pass. yield is called
+// between small steps.
+func (p *pack) check(
+	yield func(), each func(Hash, int64), note func(err error, of []entry) error,
+) error {
 	if note == nil {
-		note = func(err error) error { return err }
+		note = func(err error, _ []entry) error { return err }
 	}
 	var dst []byte
 	return p.walk(nil, yield, func(whole []byte, entries []entry) error {
 		offset := int64(entries[0].block)
 		k, err := parseBlock(p.name, offset, whole)
 		if err != nil {
-			return note(err)
+			return note(err, entries)
 		}
 		raw, err := k.Decode(p.name, offset, dst)
 		if err != nil {
-			return note(err)
+			return note(err, entries)
 		}
 		if k.Codec == disk.CodecZstd {
 			dst = raw
 		}
-		for _, e := range entries {
+		for at, e := range entries {
 			content, err := p.cut(e, raw)
 			if err == nil && each != nil {
 				each(e.hash, int64(len(content)))
 			}
 			if err != nil {
-				if err := note(err); err != nil {
+				if err := note(err, entries[at:at+1]); err != nil {
 					return err
 				}
 			}

@@ -1,6 +1,10 @@
 package blobs
 
-import "pws/internal/disk"
+import (
+	"errors"
+
+	"pws/internal/disk"
+)
 
 // Report is the result of Verify.
 type Report struct {
@@ -8,6 +12,8 @@ type Report struct {
 	Blobs  int64 // sound ones
 	Bytes  int64 // of the packs
 	Damage disk.DamageList
+	// Repaired is damage of blobs that all have a sound copy in another pack, which reads find.
+	Repaired disk.DamageList
 	// NoManifest says that there is none, and no pack: nothing was ever stored, or all is lost.
 	NoManifest bool
 }
@@ -42,17 +48,69 @@ func verify(d disk.Disk, dir string, each func(Hash, int64)) (Report, error) {
 			each(h, size)
 		}
 	}
+	var spoils spoiledList
 	for _, mp := range m.packs {
 		r.Packs++
 		r.Bytes += mp.Size
 		p, err := openPack(d, dir, mp.Number, mp.Size, &mp.FooterCRC)
 		if err == nil {
-			err = p.check(func() {}, count, r.Damage.Note)
+			err = p.check(func() {}, count, spoils.note)
 			p.f.Close()
 		}
 		if err := r.Damage.Note(err); err != nil {
 			return r, err
 		}
 	}
+	if err := spoils.report(d, dir, m, &r); err != nil {
+		return r, err
+	}
 	return r, r.Damage.Err()
+}
+
+// spoiled is damage with the blobs that it spoils.
+type spoiled struct {
+	fault error
+	of    []Hash
+}
+
+type spoiledList []spoiled
+
+// note adds damage and returns every other error.
+func (l *spoiledList) note(err error, of []entry) error {
+	if !errors.Is(err, ErrCorrupt) {
+		return err
+	}
+	one := spoiled{fault: err}
+	for at := range of {
+		one.of = append(one.of, of[at].hash)
+	}
+	*l = append(*l, one)
+	return nil
+}
+
+// report puts what has sound copies elsewhere under Repaired, and the rest under Damage.
+func (l spoiledList) report(d disk.Disk, dir string, m manifest, r *Report) error {
+	if len(l) == 0 {
+		return nil
+	}
+	var packs []*pack
+	for _, mp := range m.packs {
+		// One that cannot be opened is among the damage.
+		if p, err := openPack(d, dir, mp.Number, mp.Size, &mp.FooterCRC); err == nil {
+			defer p.f.Close()
+			packs = append(packs, p)
+		}
+	}
+	for _, one := range l {
+		list := &r.Repaired
+		for at := range one.of {
+			if _, err := readSound(packs, &one.of[at]); err != nil {
+				list = &r.Damage
+			}
+		}
+		if err := list.Note(one.fault); err != nil {
+			return err
+		}
+	}
+	return nil
 }

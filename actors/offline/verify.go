@@ -72,6 +72,9 @@ func (r *Report) Print(out io.Writer) error {
 		r.Snapshot.Generation, r.Snapshot.Position, r.Snapshot.Sections, r.Snapshot.Files,
 		r.Snapshot.Bytes)
 	line("blobs", "%d in %d packs, %d bytes", r.Blobs.Blobs, r.Blobs.Packs, r.Blobs.Bytes)
+	for at := range r.Blobs.Repaired {
+		line("", "repaired: all that was here is in another pack, too: %v", &r.Blobs.Repaired[at])
+	}
 	line("feed", "%d events in %d files, %d bytes, up to entry %d", r.Feed.Records, r.Feed.Files,
 		r.Feed.Bytes, r.Feed.Last)
 	torn(r.Feed.TornBytes, r.Feed.TornFile, r.Feed.TornOffset, "event")
