@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -214,6 +215,34 @@ func TestBackupHasNotesOfContents(t *testing.T) {
 		t.Error("the upload is still there")
 	}
 	checkAccounts(t, again)
+}
+
+// TestBackupLeavesOutNotesWithoutRecord takes a backup of a server that died between the removals
+// of the record and of the note of an upload.
+func TestBackupLeavesOutNotesWithoutRecord(t *testing.T) {
+	var config Config
+	e, project, owner := oneProject(t, func(c *Config) { config = *c })
+	mustPut(t, e, project, owner, "f", "kept")
+	record := beginUpload(t, e, owner, "text")
+	running := beginImport(t, e, record)
+	store(t, running, strings.Repeat("alone ", 90))
+	running.End(fault.New(fault.QuotaExceeded, "Full."))
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files, _ := filepath.Glob(filepath.Join(config.Dir, "uploads", "*"))
+	notes := 0
+	for _, file := range files {
+		if name, is := uploads.RecordOfNote(filepath.Base(file)); is {
+			notes++
+			if err := os.Remove(filepath.Join(filepath.Dir(file), name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := Backup(config.Dir, filepath.Join(t.TempDir(), "b")); err != nil || notes == 0 {
+		t.Errorf("%d notes: %v", notes, err)
+	}
 }
 
 // TestDeletedUploadStaysDeleted deletes an upload whose contents a sweep has to drop, and crashes.

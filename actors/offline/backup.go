@@ -284,9 +284,14 @@ func (t *takenFiles) uploads() error {
 		if !is || err != nil {
 			continue
 		}
-		t.noted = true
-		if err = t.open(datadir.UploadsName, file.Name(), false); err == nil {
-			err = t.open(datadir.UploadsName, record, false)
+		err = t.open(datadir.UploadsName, record, false)
+		if errors.Is(err, fs.ErrNotExist) {
+			// The upload was being removed when the server stopped: a start removes the note, too.
+			err = nil
+			continue
+		}
+		if t.noted = true; err == nil {
+			err = t.open(datadir.UploadsName, file.Name(), false)
 		}
 	}
 	return err

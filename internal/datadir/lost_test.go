@@ -1,6 +1,7 @@
 package datadir
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,6 +36,17 @@ func TestLostFormat(t *testing.T) {
 		}
 		if err := Prepare(dir); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestAdoptSecretOfCapitalDigits: the digits of a secret that an operator has written may be
+// capital ones, also at the next start.
+func TestAdoptSecretOfCapitalDigits(t *testing.T) {
+	dir := t.TempDir()
+	for start := range 2 {
+		if err := AdoptSecret(dir, bytes.Repeat([]byte("AB"), 32)); err != nil {
+			t.Fatalf("start %d: %v", start, err)
 		}
 	}
 }

@@ -29,7 +29,8 @@ func AdoptSecret(dir string, text []byte) error {
 		}
 		return writeSecret(dir, secret)
 	}
-	if err == nil && !bytes.Equal(bytes.TrimSpace(own), text) {
+	// Digits may be capital ones, which a server does not write.
+	if err == nil && !bytes.EqualFold(bytes.TrimSpace(own), text) {
 		err = fmt.Errorf("%s has another secret than the group: it is of another service", name)
 	}
 	return err
