@@ -356,13 +356,18 @@ func (o *Operation) changesUntagged() bool {
 }
 
 // requireNoTag refuses a condition for a change of something that has no ETag: no tag can be its
-// own. Errors: PRECONDITION_FAILED.
+// own. Errors: PRECONDITION_FAILED, and those of a project that the caller may not see.
 func (o *Operation) requireNoTag(c *Call) error {
 	if c.IfMatch == "" || c.IfMatch == "*" || !o.changesUntagged() {
 		return nil
 	}
+	if strings.Contains(o.Path, "{project}") {
+		if _, err := c.readable(); err != nil {
+			return err
+		}
+	}
 	return fault.New(fault.PreconditionFailed,
-		"What this request changes has no ETag: no If-Match but * holds.")
+		"What this request changes has no ETag: no If-Match but * holds.").With("current_etag", nil)
 }
 
 // Codes returns all codes that the operation may return: those it declares, and those of its
