@@ -190,22 +190,16 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// projectETag changes with everything that the record shows to this caller. An expired claim
-// counts as one more change, even before its expiry is recorded.
-func (c *Call) projectETag(p *work.Project) string {
-	return c.projectTag(p, c.forkedFrom(p) != nil)
-}
-
-// projectTag is projectETag; origin means that the record shows where the project was forked
-// from.
-func (c *Call) projectTag(p *work.Project, origin bool) string {
+// projectETag changes with everything that the record shows to this caller, with what forkedFrom
+// has found. An expired claim counts as one more change, even before its expiry is recorded.
+func (c *Call) projectETag(p *work.Project, origin *ForkedFrom) string {
 	ranOut := p.ClaimedCount(0) - p.ClaimedCount(c.Now)
 	tag := append(make([]byte, 0, 48), '"', 'p')
 	tag = strconv.AppendUint(tag, p.Revision+uint64(ranOut), 36)
 	if c.Session != nil {
 		tag = append(append(tag, '-'), p.RoleOf(c.Agent).String()...)
 	}
-	if origin {
+	if origin != nil {
 		tag = append(tag, "-o"...)
 	}
 	if _, watching := p.Watch(c.Agent); watching {
@@ -445,11 +439,12 @@ func readProject(c *Call, _ *None) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	return c.projectReply(view), nil
+	return c.projectReply(view, c.forkedFrom(view)), nil
 }
 
-func (c *Call) projectReply(view *work.Project) Reply {
-	return Reply{Data: ProjectData{Project: c.project(view)}, ETag: c.projectETag(view)}
+// projectReply is a reply with the record, with what forkedFrom has found.
+func (c *Call) projectReply(p *work.Project, origin *ForkedFrom) Reply {
+	return Reply{Data: ProjectData{Project: c.projectFrom(p, origin)}, ETag: c.projectETag(p, origin)}
 }
 
 // origin is forkedFrom for a project that a command is sent to. It is found BEFORE the project
@@ -502,11 +497,12 @@ func updateProject(c *Call, body *UpdateProject) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	tag := func(p *work.Project) string { return c.projectTag(p, origin != nil) }
 	if c.IfMatch != "" {
-		command.IfMatch = func(p *work.Project) error { return c.requireMatch(tag(p)) }
+		command.IfMatch = func(p *work.Project) error {
+			return c.requireMatch(c.projectETag(p, origin))
+		}
 	}
 	return c.answer(project, command, func(p *work.Project, _ work.Result) (Reply, error) {
-		return Reply{Data: ProjectData{Project: c.projectFrom(p, origin)}, ETag: tag(p)}, nil
+		return c.projectReply(p, origin), nil
 	})
 }

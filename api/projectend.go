@@ -58,14 +58,14 @@ func deleteProject(c *Call, _ *None) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	tag := func(p *work.Project) string { return c.projectTag(p, origin != nil) }
 	command := &work.DeleteProject{IfMatch: func(p *work.Project) error {
+		tag := c.projectETag(p, origin)
 		if c.IfMatch == "" {
 			return fault.New(fault.PreconditionFailed,
 				"The request needs If-Match with the ETag of the project, or *.").
-				With("current_etag", tag(p))
+				With("current_etag", tag)
 		}
-		return c.requireMatch(tag(p))
+		return c.requireMatch(tag)
 	}}
 	return c.answer(project, command, c.ownedProject)
 }
