@@ -243,7 +243,7 @@ func (e *Engine) content(hash work.Hash) ([]byte, error) {
 // store adds a content of an entry of the log to the store. A damaged one is repaired by that.
 func (e *Engine) store(position uint64, hash work.Hash, content []byte) {
 	e.blobs.Add(position, blobs.Hash(hash), content)
-	if e.corrupted.count() > 0 && !e.blobs.Damaged(blobs.Hash(hash)) {
+	if !e.blobs.Damaged(blobs.Hash(hash)) {
 		e.corrupted.clear(hash)
 	}
 }

@@ -276,25 +276,31 @@ func (t *takenFiles) uploads() error {
 		return nil
 	}
 	files, err := os.ReadDir(filepath.Join(t.dir, datadir.UploadsName))
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil
+	case err != nil:
+		return err
 	}
 	for _, file := range files {
 		record, is := uploads.RecordOfNote(file.Name())
-		if !is || err != nil {
+		if !is {
 			continue
 		}
-		err = t.open(datadir.UploadsName, record, false)
+		err := t.open(datadir.UploadsName, record, false)
 		if errors.Is(err, fs.ErrNotExist) {
 			// The upload was being removed when the server stopped: a start removes the note, too.
-			err = nil
 			continue
 		}
-		if t.noted = true; err == nil {
+		t.noted = true
+		if err == nil {
 			err = t.open(datadir.UploadsName, file.Name(), false)
 		}
+		if err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 // log takes the segments. The list has to be the same afterwards, but for new segments behind it,
