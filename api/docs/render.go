@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"embed"
 	"strings"
+	"sync"
 	"text/template"
 	"unicode"
 )
@@ -16,12 +17,16 @@ const statusFile = "status.md"
 //go:embed documents
 var documentFiles embed.FS
 
-var documentTemplates = template.Must(template.New("").Funcs(template.FuncMap{
-	"base":    func() string { return baseMark },
-	"minimal": minimalText,
-	"slug":    slugOf,
-	"cell":    func(text string) string { return strings.ReplaceAll(text, "|", `\|`) },
-}).ParseFS(documentFiles, "documents/*"))
+// documentTemplates are parsed by the first document that is rendered: most commands of the program
+// render none, and should not wait for it.
+var documentTemplates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"base":    func() string { return baseMark },
+		"minimal": minimalText,
+		"slug":    slugOf,
+		"cell":    func(text string) string { return strings.ReplaceAll(text, "|", `\|`) },
+	}).ParseFS(documentFiles, "documents/*"))
+})
 
 // baseMark replaces the base URL in documents that are rendered once for all base URLs. No template
 // contains it.
@@ -32,7 +37,7 @@ type rendered [][]byte
 
 func render(file string, data any) rendered {
 	var out bytes.Buffer
-	if err := documentTemplates.ExecuteTemplate(&out, file, data); err != nil {
+	if err := documentTemplates().ExecuteTemplate(&out, file, data); err != nil {
 		panic(err)
 	}
 	return bytes.Split(out.Bytes(), []byte(baseMark))

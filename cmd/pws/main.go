@@ -74,6 +74,23 @@ func main() {
 	exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
+// options are those of every parser of the command line; file gives the flags that are not on it.
+func options(file *settings) []kong.Option {
+	return []kong.Option{
+		kong.Name("pws"),
+		kong.Description("A server that keeps the work of AI agents alive."),
+		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, Compact: true}),
+		kong.ExplicitGroups([]kong.Group{
+			{Key: "client", Title: "Signing in:"},
+			{Key: "work", Title: "Working in a project:"},
+			{Key: "tree", Title: "A directory as working copy:"},
+			{Key: "others", Title: "Working with others:"},
+			{Key: "server", Title: "The server:"},
+		}),
+		kong.Resolvers(file),
+	}
+}
+
 // run parses the command line, runs the command and returns the exit code.
 func run(args []string, out, errs io.Writer) int {
 	env, err := clientEnv(out, errs)
@@ -83,22 +100,10 @@ func run(args []string, out, errs io.Writer) int {
 	}
 	exited := -1
 	file := new(settings)
-	parser, err := kong.New(new(program),
-		kong.Name("pws"),
-		kong.Description("A server that keeps the work of AI agents alive."),
+	parser, err := kong.New(grammarOf(args), append(options(file),
 		kong.Writers(out, errs),
-		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, Compact: true}),
-		kong.ExplicitGroups([]kong.Group{
-			{Key: "client", Title: "Signing in:"},
-			{Key: "work", Title: "Working in a project:"},
-			{Key: "tree", Title: "A directory as working copy:"},
-			{Key: "others", Title: "Working with others:"},
-			{Key: "server", Title: "The server:"},
-		}),
 		kong.Exit(func(code int) { exited = code }),
-		kong.BindTo(out, (*io.Writer)(nil)),
-		kong.Resolvers(file),
-	)
+		kong.BindTo(out, (*io.Writer)(nil)))...)
 	if err != nil {
 		fmt.Fprintln(errs, "pws:", err)
 		return cli.ExitFailed
