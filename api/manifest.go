@@ -8,23 +8,23 @@ import (
 )
 
 // Manifest summarizes a project and its state. Lists have at most 20 items, texts at most 500
-// characters. Members that are null or empty are absent.
+// characters.
 type Manifest struct {
 	// Summary of the project.
 	Project ProjectBrief `json:"project"`
 	// The objective in the project state; if empty, the description of the project.
-	Purpose string `json:"purpose,omitzero"`
+	Purpose string `json:"purpose"`
 	// Summary of the current status of the work.
 	CurrentState ManifestState `json:"current_state"`
 	// Paths of important files: those that the state names, otherwise well-known ones at the top
 	// level.
-	ImportantFiles []string `json:"important_files,omitzero"`
+	ImportantFiles []string `json:"important_files"`
 	// Open work.
 	OpenWork OpenWork `json:"open_work"`
 	// Known problems.
-	KnownProblems []string `json:"known_problems,omitzero"`
+	KnownProblems []string `json:"known_problems"`
 	// Dependencies.
-	Dependencies []string `json:"dependencies,omitzero"`
+	Dependencies []string `json:"dependencies"`
 	// Summary of the verification records.
 	Verification VerificationSummary `json:"verification"`
 	// Verification records with the outcome FAILED, newest first, at most 10. A record is omitted if
@@ -39,9 +39,9 @@ type Manifest struct {
 // ManifestState is the short form of the continuation state.
 type ManifestState struct {
 	// Summary of the current status of the work.
-	Summary string `json:"summary,omitzero"`
+	Summary string `json:"summary"`
 	// Current focus.
-	CurrentFocus string `json:"current_focus,omitzero"`
+	CurrentFocus string `json:"current_focus"`
 	// Version; incremented by each replacement.
 	Version uint64 `json:"version"`
 	// When it was written.
@@ -54,7 +54,7 @@ type OpenWork struct {
 	Counts TaskCounts `json:"counts"`
 	// At most 10 unfinished tasks: first those that can be claimed, best first, then those in
 	// progress, then those that are waiting.
-	Tasks []TaskBrief `json:"tasks,omitzero"`
+	Tasks []TaskBrief `json:"tasks"`
 }
 
 // TaskCounts counts tasks by status; claimed tasks are counted by their status too.
@@ -81,8 +81,8 @@ type ContinuationMetadata struct {
 	HeadChangesetID string `json:"head_changeset_id" check:"id=chg_"`
 	// The version of the state.
 	StateVersion uint64 `json:"state_version"`
-	// The latest handoff; absent if there is none.
-	LatestHandoffID *string `json:"latest_handoff_id,omitzero" check:"id=hnd_"`
+	// The latest handoff; null if there is none.
+	LatestHandoffID *string `json:"latest_handoff_id" check:"id=hnd_"`
 	// The latest checkpoint; absent if there is none.
 	LatestCheckpointID *string `json:"latest_checkpoint_id,omitzero" check:"id=ckp_"`
 	// When anything in the project last changed.
@@ -175,7 +175,7 @@ func (c *Call) manifest(p *work.Project) Manifest {
 func inManifest(text string) string { return sizelimit.Shorten(text, manifestCharsMax) }
 
 func manifestItems(list []string) []string {
-	var items []string
+	items := make([]string, 0, min(len(list), manifestItemsMax))
 	for _, text := range list[:min(len(list), manifestItemsMax)] {
 		items = append(items, inManifest(text))
 	}
@@ -184,7 +184,7 @@ func manifestItems(list []string) []string {
 
 // wellKnownFiles looks up files by well-known names; it does not search the tree.
 func wellKnownFiles(p *work.Project) []string {
-	var found []string
+	found := []string{}
 	for _, path := range wellKnown {
 		if _, exists := p.File(path); exists && len(found) < manifestItemsMax {
 			found = append(found, path)
@@ -229,7 +229,7 @@ func (c *Call) bestTasks(p *work.Project) []TaskBrief {
 		p.StalledTasks(c.Now, take)
 	}
 	best = append(best, waiting...)
-	var briefs []TaskBrief
+	briefs := make([]TaskBrief, 0, min(len(best), manifestTasksMax))
 	for _, task := range best[:min(len(best), manifestTasksMax)] {
 		brief := c.taskBrief(p, task)
 		if brief.Blocked != nil {

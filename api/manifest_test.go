@@ -92,13 +92,18 @@ func TestManifestOfEmptyProject(t *testing.T) {
 	if files := fmt.Sprint(got["important_files"]); files != "[README.md go.mod]" {
 		t.Errorf("files %s", files)
 	}
-	for _, key := range []string{"known_problems", "dependencies"} {
-		if _, there := got[key]; there {
-			t.Errorf("%s is %v", key, got[key])
+	for path, want := range map[string]string{
+		"known_problems": "[]", "dependencies": "[]", "open_work.tasks": "[]",
+		"current_state.summary": "", "current_state.current_focus": "",
+		"continuation.latest_handoff_id": "<nil>",
+	} {
+		parent, key := got, path
+		if above, below, nested := strings.Cut(path, "."); nested {
+			parent, key = got[above].(map[string]any), below
 		}
-	}
-	if handoff := at(got, "continuation", "latest_handoff_id"); handoff != nil {
-		t.Errorf("handoff %v", handoff)
+		if value, there := parent[key]; !there || fmt.Sprint(value) != want {
+			t.Errorf("%s is %v (%t), want %s", path, value, there, want)
+		}
 	}
 	d.now += work.WorkSessionActiveSeconds * 1000
 	later := d.manifestOf(t, "")
