@@ -267,17 +267,23 @@ func unmetOf(p *work.Project, t *work.Task) []id.ID {
 }
 
 // taskETag changes with everything that the record shows. A task with an expired claim has the
-// version that it will have when the expiry is recorded. The state of its dependencies is not
-// part of the version.
-func taskETag(p *work.Project, t *work.Task) string {
+// version that it will have when the expiry is recorded. The state of its dependencies and the
+// purges of its texts are not part of the version.
+func (c *Call) taskETag(p *work.Project, t *work.Task) string {
 	tag := append(make([]byte, 0, 40), '"', 't')
 	tag = strconv.AppendUint(tag, t.Version, 36)
-	if unmet := unmetOf(p, t); len(unmet) > 0 {
-		sum := fnv.New64a()
-		for _, one := range unmet {
-			_, _ = sum.Write(one[:])
+	sum := fnv.New64a()
+	none := sum.Sum64()
+	for _, one := range unmetOf(p, t) {
+		_, _ = sum.Write(one[:])
+	}
+	t.Texts().Each(func(text work.Away) {
+		if c.Service.Engine.Identity().Purged(text.Hash) {
+			_, _ = sum.Write(text.Hash[:])
 		}
-		tag = strconv.AppendUint(append(tag, '-'), sum.Sum64(), 36)
+	})
+	if now := sum.Sum64(); now != none {
+		tag = strconv.AppendUint(append(tag, '-'), now, 36)
 	}
 	return string(append(tag, '"'))
 }
@@ -316,7 +322,7 @@ func readTask(c *Call, _ *None) (Reply, error) {
 		return Reply{}, errTaskNotFound()
 	}
 	whole, err := c.wholeTask(view, t)
-	return Reply{Data: TaskData{Task: whole}, ETag: taskETag(view, t)}, err
+	return Reply{Data: TaskData{Task: whole}, ETag: c.taskETag(view, t)}, err
 }
 
 // taskFilter holds the filters of a list; zero fields match everything.

@@ -166,7 +166,7 @@ func updateTask(c *Call, body *TaskUpdate) (Reply, error) {
 	command := body.command(task, "")
 	if c.IfMatch != "" {
 		command.IfMatch = func(p *work.Project, t *work.Task) error {
-			return c.requireMatch(taskETag(p, t))
+			return c.requireMatch(c.taskETag(p, t))
 		}
 	}
 	reply, err := c.answer(project, &command, func(p *work.Project, _ work.Result) (Reply, error) {
@@ -174,7 +174,7 @@ func updateTask(c *Call, body *TaskUpdate) (Reply, error) {
 		if !ok {
 			return Reply{}, errUnknownResult
 		}
-		return Reply{Status: 200, Data: TaskData{Task: c.task(p, t)}, ETag: taskETag(p, t)}, nil
+		return Reply{Status: 200, Data: TaskData{Task: c.task(p, t)}, ETag: c.taskETag(p, t)}, nil
 	})
 	return reply, c.holderFault(err)
 }
