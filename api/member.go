@@ -100,7 +100,8 @@ var memberOperations = []*Operation{
 		},
 		Tag: "members", Summary: "Remove a member",
 		Doc: "Removes a member and returns the membership. The owner may remove others; " +
-			"members may remove themselves.",
+			"members may remove themselves. In a PRIVATE project the claims of the removed agent " +
+			"end; in others, those beyond what a non-member may hold.",
 	}, removeMember),
 }
 

@@ -23,6 +23,19 @@ func (p *Project) endsOfAgent(agent id.ID, stamp Stamp) []Event {
 	return p.endsOfHeld(func(holder id.ID) bool { return holder == agent }, stamp)
 }
 
+// endsBeyondShare are the ends of the claims that an agent may not keep as a non-member: those that
+// expire first, until GuestClaimsMax are left.
+func (p *Project) endsBeyondShare(agent id.ID) []Event {
+	beyond := p.claimsOf(agent) - GuestClaimsMax
+	return p.withReleases(nil, func(holder id.ID) bool {
+		if holder != agent || beyond <= 0 {
+			return false
+		}
+		beyond--
+		return true
+	})
+}
+
 // withReleases adds the ends of the claims that some agents hold to the events of a command, until
 // there are OrderEventsMax.
 func (p *Project) withReleases(events []Event, by func(agent id.ID) bool) []Event {

@@ -206,6 +206,8 @@ func (c *RemoveMember) Decide(p *Project, stamp Stamp) (Decision, error) {
 	events := []Event{&MemberRemoved{Agent: c.Agent, By: stamp.Agent}}
 	if p.Visibility == Private {
 		events = append(events, p.endsOfAgent(c.Agent, stamp)...)
+	} else {
+		events = append(events, p.endsBeyondShare(c.Agent)...)
 	}
 	return Decision{Events: events, Result: Result{Subject: c.Agent}}, nil
 }
