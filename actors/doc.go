@@ -125,6 +125,10 @@
 // due. Then it asks another server, which has nothing due, which of the contents in its packs that
 // one has. It drops those that the other lacks and that no project names here.
 //
+// What an import has stored for a project that was not made is noted beside its upload, and a sweep
+// drops it (dropNoted). In a group all servers have it by then: an entry gives it up (GiveUp), and
+// each one drops what no project names there (dropGivenUp).
+//
 // Reports of abuse, the log of actions, and backups keep what they have.
 //
 // # Time

@@ -113,13 +113,18 @@ func (e *Engine) dropContents(gone map[id.ID]bool) error {
 	})
 }
 
-// keepNamed takes what other projects name out of a set. It reads one project after the other, and
-// keeps none in memory that was not there.
+// keepNamed is keepOthers AFTER the orders that were in flight: they may name a content that the
+// store has answered for BEFORE.
 func (e *Engine) keepNamed(gone map[id.ID]bool, only map[work.Hash]bool) error {
-	// An order that was in flight may name a content of which the store has answered for BEFORE.
 	if err := e.settleOrders(); err != nil {
 		return err
 	}
+	return e.keepOthers(gone, only)
+}
+
+// keepOthers takes what other projects name out of a set. It reads one project after the other, and
+// keeps none in memory that was not there.
+func (e *Engine) keepOthers(gone map[id.ID]bool, only map[work.Hash]bool) error {
 	seen := map[work.Hash]bool{}
 	for _, project := range e.projects() {
 		if len(only) == 0 {

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +63,8 @@ func (e *Engine) changeErasure(change func(note *datadir.Erasure)) error {
 	before := note
 	change(&note)
 	e.erasing.noted.count++
-	if note.Due == before.Due && slices.Equal(note.Dropped, before.Dropped) {
+	if note.Due == before.Due && slices.Equal(note.Dropped, before.Dropped) &&
+		bytes.Equal(note.GivenUp, before.GivenUp) {
 		return nil
 	}
 	return note.Write(e.config.Dir)

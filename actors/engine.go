@@ -90,6 +90,8 @@ type Config struct {
 	OtherLeads func() bool
 	// AskMark has the server that leads call Mark. It is called where this one does not lead.
 	AskMark func()
+	// AskGiveUp has the server that leads call GiveUp. It is called where this one does not lead.
+	AskGiveUp func(upload id.ID, hashes []byte)
 	// AskHeld has another server, that has followed all that this one has, answer HeldOf.
 	AskHeld func(ctx context.Context, hashes []byte) ([]byte, error)
 	// TrustClock says whether other servers show about the time of the system's clock, AFTER that has

@@ -32,7 +32,7 @@ func (e *Engine) followErasures() {
 		}
 		said := ""
 		err := e.repeat(func() (bool, error) {
-			err := errors.Join(e.eraseFollowed(), e.dropFollowed())
+			err := errors.Join(e.eraseFollowed(), e.dropFollowed(), e.dropGivenUp())
 			stopped := errors.Is(err, errErasureStopped) || fault.CodeOf(err) == fault.ShuttingDown
 			if err != nil && err.Error() != said && !stopped {
 				said = err.Error()

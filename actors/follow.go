@@ -20,6 +20,11 @@ func (e *Engine) Follow(position uint64, payload []byte) error {
 		return inLog(position, err)
 	}
 	e.clock.note(decoded.Now)
+	if decoded.Target == datadir.TargetContents {
+		if err := e.noteContents(&decoded); err != nil {
+			return inLog(position, err)
+		}
+	}
 	for _, blob := range decoded.Blobs {
 		e.recents.count(decoded.Agent, int64(len(blob.Content)))
 		e.store(position, blob.Hash, bytes.Clone(blob.Content))

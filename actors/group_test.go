@@ -19,7 +19,12 @@ type group struct {
 	reigns journal.Reign
 	// at once has everything that is appended agreed on and applied by all.
 	atOnce bool
+	// confirms has servers that do not lead read, too, where they have applied all.
+	confirms bool
 }
+
+// confirmedRead marks the reads of servers that do not lead.
+const confirmedRead = journal.Reign(1 << 40)
 
 // agreement is a batch, or the beginning of a reign.
 type agreement struct {
@@ -284,7 +289,10 @@ func (n *node) AgreedOn(uint64) bool { return true }
 func (n *node) BeginRead() (journal.Reign, error) {
 	n.group.mu.Lock()
 	defer n.group.mu.Unlock()
-	if n.reign == 0 {
+	switch {
+	case n.reign == 0 && n.group.confirms && n.applied == len(n.group.agreed):
+		return confirmedRead, nil
+	case n.reign == 0:
 		return 0, journal.ErrNotLeading
 	}
 	return n.reign, nil

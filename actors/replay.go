@@ -89,6 +89,11 @@ func (e *Engine) replay(report *Recovery) error {
 			return nil
 		}
 		report.Entries++
+		if decoded.Target == datadir.TargetContents {
+			if err := e.noteContents(&decoded); err != nil {
+				return inLog(position, err)
+			}
+		}
 		for _, blob := range decoded.Blobs {
 			e.recents.count(decoded.Agent, int64(len(blob.Content)))
 			contents.Add(position, blobs.Hash(blob.Hash), blob.Content)

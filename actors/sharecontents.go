@@ -42,8 +42,14 @@ func (e *Engine) contentsEntry(agent id.ID) *datadir.Entry {
 	return &datadir.Entry{Target: datadir.TargetContents, Now: e.Now(), Agent: agent}
 }
 
-// appendContents returns AFTER the entry is durable.
+// appendContents returns AFTER the entry is durable. Its contents are not given up any more BEFORE
+// that.
 func (e *Engine) appendContents(entry *datadir.Entry) error {
+	if len(entry.Blobs) > 0 {
+		if err := e.noteContents(entry); err != nil {
+			return err
+		}
+	}
 	done := make(contentsDone, 1)
 	err := e.journal.Append(e.leading(), journal.Entry{Payload: entry.Encode()}, done)
 	if err == nil {

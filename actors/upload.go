@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -46,7 +47,9 @@ type uploading struct {
 // upload is one upload. What its files say is in the store.
 type upload struct {
 	record api.UploadRecord
-	mu     struct {
+	// givenUp means that an entry has given up the contents of the note, AFTER that was written.
+	givenUp atomic.Bool
+	mu      struct {
 		sync.Mutex
 		// storing are the parts in the account of the agent.
 		storing map[int]storing

@@ -113,21 +113,18 @@ func (i *uploadImport) Commit() error {
 		noted[work.Hash(hash)] = true
 		count++
 	}
-	hashes := make([]byte, 0, len(noted)*len(work.Hash{}))
-	for hash := range noted {
-		hashes = append(hashes, hash[:]...)
-	}
 	// The entry of the project counts the contents, so the parts do not count any more.
 	u.releaseParts()
 	size := i.batch.Bytes() + count*int64(len(blobs.Hash{}))
 	if err := e.requireQuota(u.record.Agent, size); err != nil || count == 0 {
 		return err
 	}
-	_, err := e.uploading.store.Put(u.key(), uploads.NoteNumber, e.Now(), hashes)
+	_, err := e.uploading.store.Put(u.key(), uploads.NoteNumber, e.Now(), hashesOf(noted))
 	if err != nil {
 		return e.uploadFault(err)
 	}
 	u.mu.noted = true
+	u.givenUp.Store(false)
 	if err := i.batch.Commit(); err != nil {
 		return e.uploadFault(err)
 	}
@@ -244,8 +241,8 @@ func (e *Engine) uploadLoop() {
 // notedMax is the number of contents from which a sweep leaves further notes to the next one.
 const notedMax = 1 << 18
 
-// dropNoted drops the contents in the notes of uploads that no project names. They are busy
-// meanwhile.
+// dropNoted drops the contents in the notes of uploads that no project names, or in a group has
+// them be given up. The uploads are busy meanwhile.
 func (e *Engine) dropNoted(all []*upload) error {
 	only := map[work.Hash]bool{}
 	var noted []*upload
@@ -265,12 +262,21 @@ func (e *Engine) dropNoted(all []*upload) error {
 	if len(noted) == 0 {
 		return errors.Join(errs...)
 	}
-	err := e.dropUnnamed(only)
-	errs = append(errs, err)
+	var dropped error
+	if !e.config.SharedJournal {
+		dropped = e.dropUnnamed(only)
+		errs = append(errs, dropped)
+	}
 	for _, u := range noted {
+		done := dropped == nil
+		if e.config.SharedJournal {
+			var err error
+			done, err = e.giveUpNoted(u)
+			errs = append(errs, err)
+		}
 		u.mu.Lock()
 		u.mu.busy = false
-		if err == nil {
+		if done {
 			errs = append(errs, e.removeNote(u))
 		}
 		u.mu.Unlock()
@@ -311,31 +317,41 @@ func (e *Engine) removeNote(u *upload) error {
 	return nil
 }
 
-// dropUnnamed drops those of some contents that no project names, and those that were purged. A
-// project may come to name a content by an entry whose outcome was unknown: nothing is dropped
-// unless everything that may take effect is known here.
+// dropUnnamed drops those of some contents that unnamed returns.
 func (e *Engine) dropUnnamed(only map[work.Hash]bool) error {
 	e.erasing.Lock()
 	defer e.erasing.Unlock()
-	return e.blobs.Drop(func() (unnamed []blobs.Hash, err error) {
-		if err := e.requireWhole(); err != nil {
-			return nil, err
-		}
-		state := e.Identity()
-		for hash := range only {
-			if state.Purged(hash) {
-				unnamed = append(unnamed, blobs.Hash(hash))
-				delete(only, hash)
-			}
-		}
-		if err := e.keepNamed(nil, only); err != nil {
-			return nil, err
-		}
-		for hash := range only {
+	return e.blobs.Drop(func() ([]blobs.Hash, error) { return e.unnamed(only) })
+}
+
+// unnamed are those of some contents that no project names, and those that were purged; a Drop has
+// begun. A project may come to name a content by an entry whose outcome was unknown: nothing is
+// dropped unless everything that may take effect is known here.
+func (e *Engine) unnamed(only map[work.Hash]bool) (unnamed []blobs.Hash, err error) {
+	if e.leading() != 0 {
+		// Where this server does not lead any more, their outcomes are in the log.
+		err = e.settleOrders()
+	}
+	if err == nil {
+		err = e.requireWhole()
+	}
+	if err != nil {
+		return nil, err
+	}
+	state := e.Identity()
+	for hash := range only {
+		if state.Purged(hash) {
 			unnamed = append(unnamed, blobs.Hash(hash))
+			delete(only, hash)
 		}
-		return unnamed, nil
-	})
+	}
+	if err := e.keepOthers(nil, only); err != nil {
+		return nil, err
+	}
+	for hash := range only {
+		unnamed = append(unnamed, blobs.Hash(hash))
+	}
+	return unnamed, nil
 }
 
 // requireWhole checks that this server knows all entries that were appended to the journal until

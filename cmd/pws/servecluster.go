@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os/signal"
+	"slices"
 	"time"
 
 	"pws/actors"
@@ -194,8 +196,13 @@ type member struct {
 // markNote is the note of a member that asks for a mark in the log.
 const markNote = "mark"
 
-// noted takes the note of another member: that a session is in use, as an agent and a session, or a
-// markNote. Members with an older program ignore those that they do not know.
+// giveUpNote begins the note of a member that asks to give up contents of an upload: its ID and the
+// hashes follow.
+const giveUpNote = "give up"
+
+// noted takes the note of another member: that a session is in use, as an agent and a session, a
+// markNote, or one that begins with giveUpNote. Members with an older program ignore those that
+// they do not know.
 func (m *member) noted(note []byte) {
 	const half = len(id.ID{})
 	switch {
@@ -203,6 +210,10 @@ func (m *member) noted(note []byte) {
 		m.engine.SeeCaller(identity.Caller{Agent: id.ID(note[:half]), Session: id.ID(note[half:])})
 	case string(note) == markNote:
 		m.engine.Mark()
+	case bytes.HasPrefix(note, []byte(giveUpNote)) && len(note) > len(giveUpNote)+half:
+		rest := note[len(giveUpNote):]
+		// A member whose note has no effect gives it again.
+		_, _ = m.engine.GiveUp(id.ID(rest[:half]), rest[half:])
 	}
 }
 
@@ -227,6 +238,9 @@ func (m *member) configure(engine *actors.Config, transport *http.Config) {
 		}
 		engine.OtherLeads = m.of.OtherLeads
 		engine.AskMark = func() { m.of.Note([]byte(markNote)) }
+		engine.AskGiveUp = func(upload id.ID, hashes []byte) {
+			m.of.Note(slices.Concat([]byte(giveUpNote), upload[:], hashes))
+		}
 		engine.AskHeld = m.of.Question
 		transport.Group, transport.PassedFrom = m.of, cluster.Passed
 	}

@@ -24,7 +24,8 @@ type Target uint8
 const (
 	TargetProject  Target = 1
 	TargetIdentity Target = 2
-	// TargetContents is for contents that entries of projects behind it name.
+	// TargetContents is for contents that entries of projects behind it name, or for the hashes of
+	// some that none will name.
 	TargetContents Target = 3
 )
 
@@ -32,11 +33,12 @@ const (
 //
 //	version  1 byte: 1, or 2 if the last field is there
 //	target   1 byte: 1 project, 2 identity, 3 contents alone
-//	id       16 bytes: the project, zero for others
+//	id       16 bytes: the project; the upload of given up contents; zero for others
 //	now      8 bytes, little endian: Unix milliseconds of the stamp
 //	agent    16 bytes: the caller
 //	events   uvarint count, then each: uvarint kind, uvarint length, CBOR
-//	result   uvarint length, CBOR of the stored result of a key; length 0 without a key
+//	result   uvarint length, CBOR of the stored result of a key; length 0 without a key. Of contents
+//	         alone: the hashes of those that were given up, which earlier programs ignore
 //	blobs    uvarint count, then each: 32 bytes SHA-256, uvarint length, content
 //	packed   uvarint: what the contents count that were put into packs BEFORE the entry
 //
@@ -47,6 +49,8 @@ type Entry struct {
 	Now    int64
 	Agent  id.ID
 	Events []Event
+	// Result of an entry of contents holds the hashes of those that were given up: entries in front
+	// of it have brought them for an import that has made no project. Other projects may name them.
 	Result []byte
 	Blobs  []Blob
 	// Packed is what the contents count in quotas that the events name first and that were put into

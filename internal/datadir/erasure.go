@@ -11,14 +11,17 @@ import (
 	"pws/internal/id"
 )
 
-// Erasure is what the data directory of a member of a group says about removed projects whose
-// contents leave the disks.
+// Erasure is what the data directory of a member of a group says about contents that leave the
+// disks: those of removed projects, and those of imports that have made none.
 type Erasure struct {
 	// Due says that contents may be there which other members have dropped.
 	Due bool `json:"due"`
 	// Dropped are the projects whose contents this member has dropped itself, the last time that it
 	// led meanwhile.
 	Dropped []id.ID `json:"dropped,omitempty"`
+	// GivenUp are hashes of contents of failed imports, one behind the other. What no project names of
+	// them has to be dropped here.
+	GivenUp []byte `json:"given_up,omitempty"`
 }
 
 // ReadErasure returns what the data directory says; nothing is due where it says nothing.

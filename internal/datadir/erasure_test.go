@@ -15,7 +15,9 @@ func TestErasure(t *testing.T) {
 	if note, err := ReadErasure(dir); err != nil || note.Due || note.Dropped != nil {
 		t.Errorf("a directory without the file: %v, %v", note, err)
 	}
-	for _, want := range []Erasure{{Due: true}, {Dropped: []id.ID{{1}, {2}}}, {}} {
+	for _, want := range []Erasure{
+		{Due: true}, {Dropped: []id.ID{{1}, {2}}}, {GivenUp: []byte{1, 2}}, {},
+	} {
 		if err := want.Write(dir); err != nil {
 			t.Fatal(err)
 		}

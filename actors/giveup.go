@@ -1,0 +1,166 @@
+package actors
+
+import (
+	"errors"
+
+	"pws/blobs"
+	"pws/internal/datadir"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// Contents that an import has shared with the other servers of a group, and that no project came to
+// name, are given up by an entry. Each server, the leader too, notes durably what is given up when
+// it has the entry, and drops what no project names. Contents that are shared again leave the note:
+// a project may come to name them.
+
+// errGivenUp is about an entry that is cut off.
+var errGivenUp = errors.New("actors: the hashes of contents that were given up are cut off")
+
+// GiveUp appends the entry for contents that an upload has noted, where this server leads. No
+// import runs meanwhile, and the orders of earlier ones have ended: what was shared in front of the
+// entry is named in front of it, or never. It reports false where an import runs. Errors: those of
+// settleOrders and of appendContents.
+func (e *Engine) GiveUp(upload id.ID, hashes []byte) (done bool, err error) {
+	if len(hashes)%len(work.Hash{}) != 0 {
+		return false, errGivenUp
+	}
+	if e.leading() == 0 || !e.uploading.running.TryLock() {
+		return false, nil
+	}
+	defer e.uploading.running.Unlock()
+	if err := e.settleOrders(); err != nil {
+		return false, err
+	}
+	entry := e.contentsEntry(id.ID{})
+	entry.ID, entry.Result = upload, hashes
+	if err := e.appendContents(entry); err != nil {
+		return false, err
+	}
+	return true, e.noteContents(entry)
+}
+
+// giveUpNoted has the contents in the note of an upload be given up, and reports whether the note
+// is not needed any more. One that does not lead asks the leader, and keeps the note until it has
+// the entry. The upload is busy.
+func (e *Engine) giveUpNoted(u *upload) (done bool, err error) {
+	if u.givenUp.Load() {
+		return true, nil
+	}
+	noted := map[work.Hash]bool{}
+	u.mu.Lock()
+	err = e.readNote(u, noted)
+	u.mu.Unlock()
+	if err != nil || len(noted) == 0 {
+		return err == nil, err
+	}
+	hashes := hashesOf(noted)
+	if e.leading() == 0 {
+		if e.config.AskGiveUp != nil {
+			e.config.AskGiveUp(u.record.ID, hashes)
+		}
+		return u.givenUp.Load(), nil
+	}
+	return e.GiveUp(u.record.ID, hashes)
+}
+
+// hashesOf are the hashes of a set, one behind the other.
+func hashesOf(set map[work.Hash]bool) []byte {
+	hashes := make([]byte, 0, len(set)*len(work.Hash{}))
+	for hash := range set {
+		hashes = append(hashes, hash[:]...)
+	}
+	return hashes
+}
+
+// noteContents notes what an entry of contents gives up. What the entry brings leaves the note
+// BEFORE it is stored: either a Drop has begun BEFORE that, which keeps it then, or the Drop does
+// not find it in the note. The note is durable when noteContents returns.
+func (e *Engine) noteContents(entry *datadir.Entry) error {
+	const size = len(work.Hash{})
+	hashes := entry.Result
+	if len(hashes)%size != 0 {
+		return errGivenUp
+	}
+	if len(hashes) == 0 {
+		if noted, _, err := e.givenUp(); err != nil || len(noted) == 0 {
+			return err
+		}
+	}
+	err := e.changeErasure(func(note *datadir.Erasure) {
+		left := map[work.Hash]bool{}
+		for _, all := range [][]byte{note.GivenUp, hashes} {
+			for ; len(all) >= size; all = all[size:] {
+				left[work.Hash(all)] = true
+			}
+		}
+		for at := range entry.Blobs {
+			delete(left, entry.Blobs[at].Hash)
+		}
+		note.GivenUp = hashesOf(left)
+	})
+	if err != nil || len(hashes) == 0 {
+		return err
+	}
+	e.erasing.follow()
+	e.uploading.mu.Lock()
+	defer e.uploading.mu.Unlock()
+	if u := e.uploading.mu.of[entry.ID]; u != nil {
+		u.givenUp.Store(true)
+	}
+	return nil
+}
+
+// givenUp are the contents that were given up, and how often that was noted.
+func (e *Engine) givenUp() (map[work.Hash]bool, int, error) {
+	e.erasing.noted.Lock()
+	defer e.erasing.noted.Unlock()
+	note, err := datadir.ReadErasure(e.config.Dir)
+	only := map[work.Hash]bool{}
+	for all := note.GivenUp; len(all) >= len(work.Hash{}); all = all[len(work.Hash{}):] {
+		only[work.Hash(all)] = true
+	}
+	return only, e.erasing.noted.count, err
+}
+
+// dropGivenUp drops the contents that were given up and that no project names.
+func (e *Engine) dropGivenUp() error {
+	e.erasing.Lock()
+	defer e.erasing.Unlock()
+	only, count, err := e.givenUp()
+	if err != nil || len(only) == 0 {
+		return err
+	}
+	held := false
+	for hash := range only {
+		is, err := e.blobs.Holds(blobs.Hash(hash))
+		if err != nil {
+			return err
+		}
+		held = held || is
+	}
+	if held {
+		// What is still in the log gets into a pack, and a start does not find it in the log any more.
+		if err := e.Save(); err != nil {
+			return err
+		}
+		err := e.blobs.Drop(func() (_ []blobs.Hash, err error) {
+			if only, count, err = e.givenUp(); err != nil {
+				return nil, err
+			}
+			return e.unnamed(only)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	err = e.changeErasure(func(note *datadir.Erasure) {
+		// What was noted meanwhile may have come too late for this time.
+		if e.erasing.noted.count == count {
+			note.GivenUp = nil
+		} else {
+			e.erasing.follow()
+		}
+	})
+	return err
+}

@@ -1,0 +1,171 @@
+package actors
+
+import (
+	"strings"
+	"testing"
+
+	"pws/api"
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// giveUpGroup is a group of three servers, of which the first one leads. The others ask the one
+// that leads to give contents up.
+type giveUpGroup struct {
+	*damagedGroup
+	kept, alone string
+	record      api.UploadRecord
+}
+
+// newGiveUpGroup has an import fail that has shared two contents, one of which a project has.
+func newGiveUpGroup(t *testing.T) *giveUpGroup {
+	t.Helper()
+	g := &giveUpGroup{
+		damagedGroup: newDamagedGroup(t, 1),
+		kept:         strings.Repeat("kept ", 90), alone: strings.Repeat("alone ", 90),
+	}
+	g.confirms = true
+	for _, n := range g.nodes {
+		n.config.SharedJournal, n.e.config.SharedJournal = true, true
+		n.config.AskGiveUp = func(upload id.ID, hashes []byte) {
+			for _, one := range g.nodes {
+				if one.reign != 0 {
+					if _, err := one.e.GiveUp(upload, hashes); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		}
+		n.e.config.AskGiveUp = n.config.AskGiveUp
+	}
+	mustPut(t, g.nodes[0].e, g.projects[0], g.owner, "kept.txt", g.kept)
+	g.record = beginUpload(t, g.nodes[0].e, g.owner, "text")
+	g.failImport(0)
+	return g
+}
+
+// failImport shares the contents, and makes no project.
+func (g *giveUpGroup) failImport(server int) {
+	g.t.Helper()
+	running := beginImport(g.t, g.nodes[server].e, g.record)
+	if err := running.Store(blobOf(g.kept).Hash, []byte(g.kept)); err != nil {
+		g.t.Fatal(err)
+	}
+	store(g.t, running, g.alone)
+	running.End(fault.New(fault.QuotaExceeded, "Full."))
+}
+
+// check waits until each server has dropped what was given up.
+func (g *giveUpGroup) check(what string, servers ...int) {
+	g.t.Helper()
+	for _, server := range servers {
+		e := g.nodes[server].e
+		if err := e.dropGivenUp(); err != nil {
+			g.t.Errorf("%s: server %d: %v", what, server, err)
+		}
+		if e.holds(g.alone) || !e.holds(g.kept) {
+			g.t.Errorf("%s: contents on server %d: %v %v", what, server, e.holds(g.alone), e.holds(g.kept))
+		}
+	}
+}
+
+// TestMembersDropWhatIsGivenUp has an import fail AFTER its contents were shared. All servers drop
+// what no project names, also one that finds the entries in its log when it starts, and one that
+// has a snapshot behind them and has not dropped yet.
+func TestMembersDropWhatIsGivenUp(t *testing.T) {
+	g := newGiveUpGroup(t)
+	for server, n := range g.nodes {
+		if !n.e.holds(g.alone) {
+			t.Errorf("server %d does not have the contents", server)
+		}
+	}
+	for _, n := range g.nodes {
+		// The loop would drop BEFORE the test looks.
+		n.e.erasing.Lock()
+	}
+	g.nodes[0].e.sweepUploads()
+	saveAll(t, g.nodes[2].e)
+	copies, firsts := map[int]string{}, map[int]uint64{}
+	for _, server := range []int{1, 2} {
+		copies[server], firsts[server] = crashCopy(t, g.nodes[server].config.Dir), g.nodes[server].first
+	}
+	for _, n := range g.nodes {
+		n.e.erasing.Unlock()
+	}
+	g.check("live", 0, 1, 2)
+	for server, dir := range copies {
+		n := g.nodes[server]
+		g.restart(server, func() { n.config.Dir, n.first = dir, firsts[server] })
+	}
+	g.check("started", 1, 2)
+	g.restart(1, func() {})
+	g.check("started again", 1)
+	if err := g.nodes[0].e.DeleteUpload(g.owner, g.record.ID); err != nil {
+		t.Error(err)
+	}
+	if left := g.nodes[0].e.uploading.store.Bytes(); left != 0 {
+		t.Errorf("%d bytes are left", left)
+	}
+}
+
+// TestDeposedServerHasContentsGivenUp has an import fail on a server that does not lead any more.
+func TestDeposedServerHasContentsGivenUp(t *testing.T) {
+	g := newGiveUpGroup(t)
+	g.lead(1)
+	for range 2 {
+		g.nodes[0].e.sweepUploads()
+	}
+	g.check("live", 0, 1, 2)
+	if err := g.nodes[0].e.DeleteUpload(g.owner, g.record.ID); err != nil {
+		t.Error(err)
+	}
+	if left := g.nodes[0].e.uploading.store.Bytes(); left != 0 {
+		t.Errorf("%d bytes are left", left)
+	}
+}
+
+// TestSharedAgainIsNotGivenUp shares contents that were given up. They stay on all servers, for the
+// project that names them only later, also where a server starts in between.
+func TestSharedAgainIsNotGivenUp(t *testing.T) {
+	g := newGiveUpGroup(t)
+	for _, n := range g.nodes {
+		n.e.erasing.Lock()
+	}
+	g.nodes[0].e.sweepUploads()
+	running := beginImport(t, g.nodes[0].e, g.record)
+	store(t, running, g.alone)
+	for _, n := range g.nodes {
+		n.e.erasing.Unlock()
+	}
+	g.restart(2, func() {})
+	for _, n := range g.nodes {
+		if err := n.e.dropGivenUp(); err != nil {
+			t.Error(err)
+		}
+	}
+	for server, n := range g.nodes {
+		if !n.e.holds(g.alone) {
+			t.Errorf("server %d has dropped what was shared again", server)
+		}
+	}
+	if done, err := g.nodes[0].e.GiveUp(g.record.ID, nil); done || err != nil {
+		t.Errorf("given up during an import: %v, %v", done, err)
+	}
+}
+
+// TestGivenUpIsChecked gives up what is no list of hashes, and what a project names.
+func TestGivenUpIsChecked(t *testing.T) {
+	g := newGiveUpGroup(t)
+	if _, err := g.nodes[0].e.GiveUp(g.record.ID, []byte{1}); err == nil {
+		t.Error("half a hash is given up")
+	}
+	hash := blobOf(g.kept).Hash
+	if done, err := g.nodes[0].e.GiveUp(g.record.ID, hash[:]); !done || err != nil {
+		t.Errorf("%v, %v", done, err)
+	}
+	for server, n := range g.nodes {
+		if err := n.e.dropGivenUp(); err != nil || !n.e.holds(g.kept) || !g.has(server, 0, "kept.txt") {
+			t.Errorf("server %d: %v", server, err)
+		}
+	}
+}
