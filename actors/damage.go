@@ -57,6 +57,13 @@ func (d *damages[K]) clear(all ...K) {
 	d.some.Store(len(d.of) > 0)
 }
 
+// all are those that are noted, in no order.
+func (d *damages[K]) all() []K {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Collect(maps.Keys(d.of))
+}
+
 func (d *damages[K]) count() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -226,13 +233,17 @@ func (e *Engine) Damaged() int { return e.damages.count() + e.corrupted.count() 
 const corruptedMax = 1 << 16
 
 // content reads a stored content, and notes whether it fits its hash. One that only the cache has
-// intact is as damaged as before. Errors: those of blobs.
+// intact is as damaged as before. Other servers are asked for a damaged one (repairLoop). Errors:
+// those of blobs.
 func (e *Engine) content(hash work.Hash) ([]byte, error) {
 	content, err := e.blobs.Get(blobs.Hash(hash))
 	switch {
 	case errors.Is(err, blobs.ErrCorrupt):
-		if e.corrupted.count() < corruptedMax {
-			e.corrupted.note(hash, err)
+		if e.corrupted.count() < corruptedMax && e.corrupted.note(hash, err) {
+			select {
+			case e.repairing <- struct{}{}:
+			default:
+			}
 		}
 	case err == nil && !e.blobs.Damaged(blobs.Hash(hash)):
 		e.corrupted.clear(hash)

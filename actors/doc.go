@@ -79,7 +79,9 @@
 //
 // Of several servers each one has damage of its own. One that follows keeps the entries of what is
 // damaged there, as those that a start finds (keepFollowed): the log has them until the server is
-// made anew, and all else goes on. An entry that removes the project ends that.
+// made anew, and all else goes on. An entry that removes the project ends that. A content that a
+// read finds damaged comes from another server (repairLoop), whose answer has to fit the hash; it
+// gets into a pack of its own. Entries need not bring it.
 //
 // # Identity and reports
 //

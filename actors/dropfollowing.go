@@ -2,7 +2,6 @@ package actors
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -132,15 +131,8 @@ func (e *Engine) dropFollowed() error {
 // an entry that names a content without bringing it is about a project that has named it before, or
 // a content that was brought for it, and then the other one has it, too.
 func (e *Engine) dropped(gone map[id.ID]bool) ([]blobs.Hash, error) {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := e.untilStop()
 	defer cancel()
-	go func() {
-		select {
-		case <-e.stop:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
 	lacks := map[work.Hash]bool{}
 	err := e.blobs.Packed(func(hashes []blobs.Hash) error {
 		question := make([]byte, 0, len(hashes)*len(blobs.Hash{}))

@@ -92,6 +92,8 @@ type Config struct {
 	AskMark func()
 	// AskGiveUp has the server that leads call GiveUp. It is called where this one does not lead.
 	AskGiveUp func(upload id.ID, hashes []byte)
+	// AskContent has another server answer ContentOf.
+	AskContent func(ctx context.Context, hash []byte) ([]byte, error)
 	// AskHeld has another server, that has followed all that this one has, answer HeldOf.
 	AskHeld func(ctx context.Context, hashes []byte) ([]byte, error)
 	// TrustClock says whether other servers show about the time of the system's clock, AFTER that has
@@ -177,12 +179,14 @@ type Engine struct {
 	snapshotFault atomic.Pointer[error]
 	damages       damages[id.ID]
 	corrupted     damages[work.Hash]
-	summaries     summaries
-	failure       atomic.Pointer[error]
-	saver         saver
-	erasing       eraser
-	uploading     uploading
-	space         spaceState
+	// repairing has a value when repairLoop has to look.
+	repairing chan struct{}
+	summaries summaries
+	failure   atomic.Pointer[error]
+	saver     saver
+	erasing   eraser
+	uploading uploading
+	space     spaceState
 
 	stop    chan struct{}
 	stopped sync.WaitGroup
@@ -220,6 +224,7 @@ func Open(config Config) (*Engine, *Recovery, error) {
 	e.identity.seeing = xsync.NewMapOf[id.ID, struct{}]()
 	e.erasing.followed, e.erasing.stop = make(chan struct{}, 1), e.stop
 	e.erasing.follow()
+	e.repairing = make(chan struct{}, 1)
 	began := time.Now()
 	report, err := e.openStores()
 	if err == nil {
@@ -240,13 +245,14 @@ func Open(config Config) (*Engine, *Recovery, error) {
 	e.journal.Start(e)
 	e.saver.lastAt = time.Now()
 	e.noteSpace()
-	e.stopped.Add(6)
+	e.stopped.Add(7)
 	go e.evictLoop()
 	go e.sweepLoop()
 	go e.uploadLoop()
 	go e.endLoop()
 	go e.saveLoop()
 	go e.followErasures()
+	go e.repairLoop()
 	return e, report, nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"pws/identity"
 	"pws/internal/id"
 	"pws/journal/replica"
+	"pws/work"
 )
 
 // ClusterSettings are the flags of a server that is a member of a group.
@@ -225,8 +226,17 @@ func (m *member) damaged() int {
 	return m.engine.Damaged()
 }
 
-// asked answers another member, which asks for contents that are here.
-func (m *member) asked(question []byte) ([]byte, error) { return m.engine.HeldOf(question) }
+// contentQuestion begins the question of a member for a content; its hash follows. Members with an
+// older program refuse it.
+const contentQuestion = 'c'
+
+// asked answers another member, which asks for a content, or which of some contents are here.
+func (m *member) asked(question []byte) ([]byte, error) {
+	if len(question) == 1+len(work.Hash{}) && question[0] == contentQuestion {
+		return m.engine.ContentOf(question[1:])
+	}
+	return m.engine.HeldOf(question)
+}
 
 // configure makes the engine use the journal of the group, and the transport pass writes on.
 func (m *member) configure(engine *actors.Config, transport *http.Config) {
@@ -240,6 +250,9 @@ func (m *member) configure(engine *actors.Config, transport *http.Config) {
 		engine.AskMark = func() { m.of.Note([]byte(markNote)) }
 		engine.AskGiveUp = func(upload id.ID, hashes []byte) {
 			m.of.Note(slices.Concat([]byte(giveUpNote), upload[:], hashes))
+		}
+		engine.AskContent = func(ctx context.Context, hash []byte) ([]byte, error) {
+			return m.of.Question(ctx, append([]byte{contentQuestion}, hash...))
 		}
 		engine.AskHeld = m.of.Question
 		transport.Group, transport.PassedFrom = m.of, cluster.Passed
