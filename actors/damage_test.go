@@ -318,3 +318,23 @@ func TestDamagedCardIsMadeAnew(t *testing.T) {
 		t.Errorf("the card is not saved again:\n%s", log)
 	}
 }
+
+// TestImportRepairs imports a content that is damaged: it is counted no more, and is read.
+func TestImportRepairs(t *testing.T) {
+	w := newDamagedWorld(t)
+	content := "the xyloother"
+	stop(t, w.Engine)
+	flipContent(t, filepath.Join(w.config.Dir, "blobs"), content)
+	w.Engine = start(t, w.config)
+	if _, err := w.Blob(blobOf(content).Hash); fault.CodeOf(err) != fault.BlobCorrupt {
+		t.Fatal(err)
+	}
+	running := beginImport(t, w.Engine, beginUpload(t, w.Engine, w.owner, "text"))
+	store(t, running, content)
+	if count := w.corrupted.count(); count != 0 {
+		t.Errorf("%d contents are damaged", count)
+	}
+	if _, err := w.Blob(blobOf(content).Hash); err != nil {
+		t.Error(err)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -86,9 +87,8 @@ func (a *projectActor) run(o *order) {
 		a.refuse(o, decision.Refusal)
 		return
 	}
-	if len(decision.Events) == 0 {
-		// Who sends what is there already stores it again where it is damaged.
-		decision.Blobs = a.engine.damagedOf(decision.Blobs)
+	if damaged := a.engine.damagedOf(decision.Again); len(damaged) > 0 {
+		decision.Blobs = slices.Concat(decision.Blobs, damaged)
 	}
 	if len(decision.Events)+len(decision.Blobs) == 0 && o.Idempotency == nil {
 		o.out = api.Done{Project: a.working, Result: decision.Result}

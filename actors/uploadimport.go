@@ -128,6 +128,9 @@ func (i *uploadImport) Commit() error {
 	if err := i.batch.Commit(); err != nil {
 		return e.uploadFault(err)
 	}
+	for hash := range i.batch.Hashes {
+		e.corrupted.clear(work.Hash(hash))
+	}
 	return e.shareContents(u.record.Agent, i.batch.Hashes)
 }
 

@@ -191,7 +191,11 @@ func (b *checkpointBuild) files() {
 	published, blobs, faults := validateOperations(p, operations, func(nth int) string {
 		return indexed("files", nth)
 	})
-	if b.faults = append(b.faults, faults...); len(faults) > 0 || len(published.Ops) == 0 {
+	if b.faults = append(b.faults, faults...); len(faults) > 0 {
+		return
+	}
+	b.decision.Again = notBrought(operations, blobs)
+	if len(published.Ops) == 0 {
 		return
 	}
 	published.ID = p.nextChangesetID(b.stamp.ID(0))
@@ -200,6 +204,20 @@ func (b *checkpointBuild) files() {
 	b.add(published)
 	b.decision.Blobs = blobs
 	b.decision.Result.Changeset = published.ID
+}
+
+// notBrought are the contents of operations that are there as requested: no changeset brings them.
+func notBrought(operations []Operation, brought []Blob) (again []Blob) {
+	named := make(map[Hash]bool, len(brought))
+	for at := range brought {
+		named[brought[at].Hash] = true
+	}
+	for at := range operations {
+		if o := &operations[at]; o.Write && o.Content != nil && !named[o.Content.Hash] {
+			again = append(again, *o.Content)
+		}
+	}
+	return again
 }
 
 // operation returns the operation for a file.

@@ -67,8 +67,11 @@ type Command interface {
 type Decision struct {
 	// Events are empty if there is nothing to change.
 	Events []Event
-	// Blobs are contents that the events name. Without events they are there already.
+	// Blobs are contents that the events name.
 	Blobs []Blob
+	// Again are contents that the request has and that no event names: they are there already. Where
+	// one is damaged it is stored again.
+	Again []Blob
 	// Stored are contents that the events name first and that were stored BEFORE the command.
 	Stored []StoredBlob
 	Result Result

@@ -203,7 +203,7 @@ func (c *PutFile) Decide(p *Project, stamp Stamp) (Decision, error) {
 		return Decision{}, err
 	}
 	if exists && current.Blob == c.Blob.Hash && current.ContentType == c.ContentType {
-		return Decision{Blobs: []Blob{c.Blob}}, nil
+		return Decision{Again: []Blob{c.Blob}}, nil
 	}
 	action := Modify
 	if !exists {

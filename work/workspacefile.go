@@ -173,7 +173,11 @@ func (c *WriteWorkspaceFile) Decide(p *Project, stamp Stamp) (Decision, error) {
 		}
 	}
 	decision, err := edit.decide(Result{Created: !exists, Subject: c.Workspace})
-	decision.Blobs = []Blob{c.Blob}
+	if len(decision.Events) > 0 {
+		decision.Blobs = []Blob{c.Blob}
+	} else {
+		decision.Again = []Blob{c.Blob}
+	}
 	return decision, err
 }
 
