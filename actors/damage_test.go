@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"pws/api"
+	"pws/blobs"
 	"pws/index"
 	"pws/internal/disk/disktest"
 	"pws/internal/fault"
@@ -334,6 +335,25 @@ func TestImportRepairs(t *testing.T) {
 	if count := w.corrupted.count(); count != 0 {
 		t.Errorf("%d contents are damaged", count)
 	}
+	if _, err := w.Blob(blobOf(content).Hash); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestUnreadDamageIsRepaired writes a content to another path that is damaged, as nothing has met
+// since the start. It is checked away from the write, and stored again.
+func TestUnreadDamageIsRepaired(t *testing.T) {
+	w := newDamagedWorld(t)
+	content := "the xyloother"
+	stop(t, w.Engine)
+	flipContent(t, filepath.Join(w.config.Dir, "blobs"), content)
+	w.Engine = start(t, w.config)
+	mustPut(t, w.Engine, w.sound, w.owner, "another.txt", content)
+	// The loop may have checked it already.
+	w.check(blobs.Unread{Hash: blobs.Hash(blobOf(content).Hash)})
+	saveAll(t, w.Engine)
+	stop(t, w.Engine)
+	w.Engine = start(t, w.config)
 	if _, err := w.Blob(blobOf(content).Hash); err != nil {
 		t.Error(err)
 	}

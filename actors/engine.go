@@ -245,7 +245,7 @@ func Open(config Config) (*Engine, *Recovery, error) {
 	e.journal.Start(e)
 	e.saver.lastAt = time.Now()
 	e.noteSpace()
-	e.stopped.Add(7)
+	e.stopped.Add(8)
 	go e.evictLoop()
 	go e.sweepLoop()
 	go e.uploadLoop()
@@ -253,6 +253,7 @@ func Open(config Config) (*Engine, *Recovery, error) {
 	go e.saveLoop()
 	go e.followErasures()
 	go e.repairLoop()
+	go e.checkLoop()
 	return e, report, nil
 }
 

@@ -153,3 +153,31 @@ func (e *Engine) ContentOf(hash []byte) ([]byte, error) {
 	}
 	return e.content(wanted)
 }
+
+// checkLoop reads the packed copies of contents that were written again, away from the writes. A
+// damaged one is stored again while the content is at hand, or comes from another server.
+func (e *Engine) checkLoop() {
+	defer e.stopped.Done()
+	for {
+		select {
+		case <-e.stop:
+			return
+		case unread := <-e.blobs.Unread():
+			e.check(unread)
+		}
+	}
+}
+
+// check checks a content. Nothing is erased while it is stored again, and what was erased since
+// does not come back.
+func (e *Engine) check(unread blobs.Unread) {
+	if !e.blobs.Check(unread) {
+		return
+	}
+	e.erasing.Lock()
+	defer e.erasing.Unlock()
+	hash := work.Hash(unread.Hash)
+	if e.repairable(hash) && !e.blobs.Keep(unread) {
+		_, _ = e.content(hash)
+	}
+}

@@ -38,18 +38,20 @@ func (sh *shard) hasRecent(h *Hash, found func()) bool {
 	return true
 }
 
-// keep puts a blob into the cache unless it is larger than the shard.
-func (sh *shard) keep(h Hash, content []byte, owned bool) {
+// keep puts a blob into the cache unless it is larger than the shard. It reports whether the blob
+// was not there.
+func (sh *shard) keep(h Hash, content []byte, owned bool) bool {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if int64(len(content))+recordBytes+slabBytes > sh.mu.limit {
-		return
+		return false
 	}
 	if _, r := sh.mu.find(&h); r != nil {
-		return
+		return false
 	}
 	sh.mu.table.set(tagOf(&h), sh.mu.store(record{hash: h, state: isPacked}, content, owned))
 	sh.mu.evict()
+	return true
 }
 
 // addRecent reports whether the blob is new among the recent ones. The lowest position counts.

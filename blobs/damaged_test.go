@@ -151,3 +151,35 @@ func TestReplayStoresDamagedAgain(t *testing.T) {
 	mustGet(t, w.Store, w.first)
 	w.isDamaged(w.other)
 }
+
+// TestCheckFindsDamage adds blobs that a start has in a pack and nothing has read: they can be
+// checked, once, and what is damaged is stored again while the cache has it.
+func TestCheckFindsDamage(t *testing.T) {
+	w := newDamagedStore(t)
+	for range 2 {
+		for at, content := range [][]byte{w.first, w.sound} {
+			w.Add(uint64(at+4), Sum(content), bytes.Clone(content))
+		}
+	}
+	var damaged []Unread
+	for len(w.Unread()) > 0 {
+		if u := <-w.Unread(); w.Check(u) {
+			damaged = append(damaged, u)
+		}
+	}
+	if len(damaged) != 1 || damaged[0].Hash != Sum(w.first) || w.Has(Sum(w.first)) {
+		t.Fatalf("damaged: %x", damaged)
+	}
+	if !w.Keep(damaged[0]) || w.Damaged(Sum(w.first)) {
+		t.Error("it is not stored again")
+	}
+	if w.Keep(Unread{Hash: Sum(w.other)}) {
+		t.Error("what the cache does not have is stored")
+	}
+	if st := mustPack(t, w.Store, 5); st.Blobs != 1 {
+		t.Errorf("%+v", st)
+	}
+	w.again()
+	mustGet(t, w.Store, w.first)
+	w.isDamaged(w.other)
+}

@@ -40,6 +40,7 @@ type Store struct {
 	list   atomic.Pointer[packList]
 	// damaged are blobs that count as not stored until they are recent, or in a pack again.
 	damaged damagedSet
+	unread  chan Unread
 
 	// Hashes that Has, or an Add without effect, has answered for since the Pack before the last
 	// one: a writer that has the answer may be about to name them, and Merge does not drop them.
@@ -106,7 +107,7 @@ func Open(o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{o: o, lock: lock}
+	s := &Store{o: o, lock: lock, unread: make(chan Unread, unreadMax)}
 	for i := range s.shards {
 		s.shards[i].init(o.CacheBytes / shardCount)
 	}
@@ -257,8 +258,8 @@ func (s *Store) hasPacked(h *Hash) bool {
 // Add stores a blob that is durable in the log entry at position. The content belongs to the store
 // from now on and is never modified. Adding what is there has no effect, but that the lower
 // position counts, and that what is packed is in the cache: reading it next takes as long as
-// reading what is new. What is there and known to be damaged is stored anew. h has to be
-// Sum(content).
+// reading what is new. What is there and known to be damaged is stored anew, and what nothing has
+// read for long is offered for a Check. h has to be Sum(content).
 func (s *Store) Add(position uint64, h Hash, content []byte) {
 	s.add(position, h, content, true)
 }
@@ -278,7 +279,10 @@ func (s *Store) add(position uint64, h Hash, content []byte, owned bool) {
 	}
 	sh := s.shard(&h)
 	if !sh.hasRecent(&h, func() {}) && s.hasSound(&h) {
-		sh.keep(h, content, owned)
+		// A start, which does not give its contents away, has compared them itself.
+		if sh.keep(h, content, owned) && owned {
+			s.offer(position, h)
+		}
 		return
 	}
 	if sh.addRecent(position, h, content, owned) {
