@@ -201,6 +201,10 @@ const markNote = "mark"
 // hashes follow.
 const giveUpNote = "give up"
 
+func giveUpNoteOf(upload id.ID, hashes []byte) []byte {
+	return slices.Concat([]byte(giveUpNote), upload[:], hashes)
+}
+
 // noted takes the note of another member: that a session is in use, as an agent and a session, a
 // markNote, or one that begins with giveUpNote. Members with an older program ignore those that
 // they do not know.
@@ -249,7 +253,7 @@ func (m *member) configure(engine *actors.Config, transport *http.Config) {
 		engine.OtherLeads = m.of.OtherLeads
 		engine.AskMark = func() { m.of.Note([]byte(markNote)) }
 		engine.AskGiveUp = func(upload id.ID, hashes []byte) {
-			m.of.Note(slices.Concat([]byte(giveUpNote), upload[:], hashes))
+			m.of.Note(giveUpNoteOf(upload, hashes))
 		}
 		engine.AskContent = func(ctx context.Context, hash []byte) ([]byte, error) {
 			return m.of.Question(ctx, append([]byte{contentQuestion}, hash...))
