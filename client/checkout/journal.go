@@ -57,7 +57,8 @@ func (j *journal) result() *Pulled {
 }
 
 // complete carries out the effects of the journal, if there is one: those of this process, or
-// those that a killed one has left. It returns what that pull has done, nil if there is none.
+// those that a killed one has left. They are durable BEFORE the base says that they are done. It
+// returns what that pull has done, nil if there is none.
 func (t *Tree) complete() (*Pulled, error) {
 	var j journal
 	exists, err := t.readOrder(journalFile, &j)
@@ -70,6 +71,9 @@ func (t *Tree) complete() (*Pulled, error) {
 			if err := t.carryOut(&j, nth); err != nil {
 				return nil, err
 			}
+		}
+		if err := t.syncEffects(j.Effects); err != nil {
+			return nil, err
 		}
 		if err := t.saveBase(j.Next); err != nil {
 			return nil, err
@@ -160,7 +164,10 @@ func (t *Tree) mergeAgain(j *journal, e effect, content []byte) (effect, error) 
 	if err := t.writeStaged(again.kept(), content); err != nil {
 		return e, err
 	}
-	return again, t.writeStaged(again.Staged, result.Text)
+	if err := t.writeStaged(again.Staged, result.Text); err != nil {
+		return e, err
+	}
+	return again, t.syncStaged(again.kept(), again.Staged)
 }
 
 // replace writes or deletes the file of an effect in one step.

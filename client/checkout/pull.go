@@ -187,7 +187,7 @@ func (p *plan) decideOne(name string, there remoteFile, here file) {
 }
 
 // stage writes the new contents into the folder of staged files, and completes the list of
-// effects.
+// effects. The files are durable BEFORE the journal names them.
 func (p *plan) stage(ctx context.Context) error {
 	t := p.tree
 	if err := t.remove(stagedName); err != nil {
@@ -212,8 +212,25 @@ func (p *plan) stage(ctx context.Context) error {
 		p.next.Files[name] = Entry{Hash: p.remote[name].Hash, Absent: reasonRemoved}
 		p.done.leave(name, reasonRemoved)
 	}
+	if err != nil {
+		return err
+	}
 	slices.SortFunc(p.effects, effect.compare)
-	return err
+	return t.syncStaged(p.staged()...)
+}
+
+// staged are the names of the staged files.
+func (p *plan) staged() (names []string) {
+	for _, one := range p.effects {
+		if one.Staged == "" {
+			continue
+		}
+		names = append(names, one.Staged)
+		if one.Before != "" {
+			names = append(names, one.kept())
+		}
+	}
+	return names
 }
 
 // stageOne stages the content that a file gets, merged with what was changed here.

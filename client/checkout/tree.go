@@ -8,10 +8,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -312,23 +310,6 @@ func (t *Tree) writeJSON(name string, value any) error {
 		return err
 	}
 	return t.syncFolder(path.Dir(name))
-}
-
-// syncFolder makes the names in a folder durable. Windows does that with the files, and some file
-// systems have nothing of the kind.
-func (t *Tree) syncFolder(name string) error {
-	if err := t.before("sync " + name); err != nil || runtime.GOOS == "windows" {
-		return err
-	}
-	folder, err := t.root.Open(name)
-	if err != nil {
-		return err
-	}
-	err = folder.Sync()
-	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
-		err = nil
-	}
-	return errors.Join(err, folder.Close())
 }
 
 func (t *Tree) saveBase(next base) error {
