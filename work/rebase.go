@@ -35,6 +35,7 @@ func (p *Project) rebased(
 		ours.From = locate(r.Files, ours.From)
 		left = append(left, ours)
 	}
+	followCreated(left, r.Files)
 	for at := range left {
 		one := &left[at]
 		theirs := p.fileOver(head, files, one.Path)
@@ -43,6 +44,24 @@ func (p *Project) rebased(
 		}
 	}
 	return &WorkspaceRefreshed{Workspace: w.ID, Base: onto, Files: left}
+}
+
+// followCreated notes which files of a workspace are moved ones that the revision has created. The
+// workspace has no origin for those. So one is recognized by its content, if it has left its path.
+func followCreated(left, submitted []Overlaid) {
+	for at := range submitted {
+		created := &submitted[at]
+		now := overlaidAt(left, created.Path)
+		if created.From != "" || !created.exists() || now == nil || now.exists() && !isRename(*now) {
+			continue
+		}
+		moved := slices.IndexFunc(left, func(one Overlaid) bool {
+			return one.exists() && !isRename(one) && one.equals(created)
+		})
+		if moved >= 0 {
+			left[moved].From = created.Path
+		}
+	}
 }
 
 // isRename reports whether a file has another path at the base.
@@ -78,6 +97,9 @@ func (o *Overlaid) equals(other *Overlaid) bool {
 
 // locate returns where an overlay has the file of a path of its base; empty for none.
 func locate(files []Overlaid, from string) string {
+	if from == "" {
+		return ""
+	}
 	if to := movedTo(files, from); to != "" {
 		return to
 	}
