@@ -17,13 +17,14 @@ type Change struct {
 // RENAME if its source was deleted by it; a change of the media type alone is not a change.
 func (p *Project) Changes(base, to *Changeset) []Change {
 	c := p.compare(base, to)
+	c.findRenames()
 	c.settleRenames()
 	return c.changes()
 }
 
 // movedFiles returns where the files of a base are that have been renamed since, by their paths at
-// the base. Unlike in Changes, a target may have had another file, which was deleted: that one has
-// the empty path.
+// the base. Unlike in Changes, a source may have a new file. A target may have had another one,
+// which was deleted: that one has the empty path.
 //
 // Whether a file counts as renamed depends on what is at all paths that renames connect with its
 // own. The second result has the paths that a rename connects with each path, also one that does
@@ -32,8 +33,7 @@ func (p *Project) movedFiles(
 	base, to *Changeset,
 ) (moved map[string]string, connected map[string][]string) {
 	c := p.compare(base, to)
-	c.replaces = true
-	c.settleRenames()
+	c.findRenames()
 	moved = make(map[string]string, len(c.renames))
 	for path, origin := range c.renames {
 		moved[origin] = path
@@ -74,8 +74,6 @@ type comparison struct {
 	// renames maps paths to the origins of renames; sources is the reverse.
 	renames map[string]string
 	sources map[string]string
-	// replaces means that the target of a rename may have had a file that was deleted.
-	replaces bool
 }
 
 // originOf returns the path of a file at the base, while following.
@@ -108,10 +106,8 @@ func (c *comparison) before(path string) (FileInfo, bool) {
 
 func (c *comparison) after(path string) (FileInfo, bool) { return c.project.FileAt(path, c.to) }
 
-// settleRenames keeps the renames whose source was deleted or was itself taken by a rename, and
-// whose target was free or was itself renamed away: chains and swaps. Other renames are split into
-// their parts.
-func (c *comparison) settleRenames() {
+// findRenames finds the files of the base that are at other paths.
+func (c *comparison) findRenames() {
 	c.renames, c.sources = map[string]string{}, map[string]string{}
 	for path, origin := range c.origins {
 		_, exists := c.after(path)
@@ -120,6 +116,12 @@ func (c *comparison) settleRenames() {
 			c.renames[path], c.sources[origin] = origin, path
 		}
 	}
+}
+
+// settleRenames keeps the renames whose source was deleted or was itself taken by a rename, and
+// whose target was free or was itself renamed away: chains and swaps. Other renames are split into
+// their parts.
+func (c *comparison) settleRenames() {
 	pending := make([]string, 0, len(c.renames))
 	for path := range c.renames {
 		pending = append(pending, path)
@@ -146,7 +148,7 @@ func (c *comparison) holds(path, origin string) bool {
 	_, sourceTaken := c.renames[origin]
 	_, targetStood := c.before(path)
 	_, targetLeft := c.sources[path]
-	return (!sourceStands || sourceTaken) && (c.replaces || !targetStood || targetLeft)
+	return (!sourceStands || sourceTaken) && (!targetStood || targetLeft)
 }
 
 func (c *comparison) changes() []Change {
