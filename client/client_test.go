@@ -137,6 +137,43 @@ func TestRepeats(t *testing.T) {
 	}
 }
 
+// TestConditionsNeedAKey: a write that was carried out has made its own condition false. It is
+// repeated with a key alone.
+func TestConditionsNeedAKey(t *testing.T) {
+	for _, header := range []http.Header{{"If-Match": {`"chg_1"`}}, {"If-None-Match": {"*"}}} {
+		for key, attempts := range map[string]int32{"": 1, "k": 2} {
+			server, count := script(t, cut, answer(200, fine))
+			client, _ := unwaiting(t, server.URL, nil)
+			_, err := client.Do(t.Context(), &Request{
+				Method: "PUT", Path: "/", Key: key, Header: header,
+			})
+			if count.Load() != attempts || (err == nil) != (key != "") {
+				t.Errorf("%v with key %q: %d attempts, %v", header, key, count.Load(), err)
+			}
+		}
+	}
+}
+
+// TestCallsAreRepeated: each call that changes something has a key and outlives a lost answer.
+func TestCallsAreRepeated(t *testing.T) {
+	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
+		var keys []string
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if keys = append(keys, r.Header.Get("Idempotency-Key")); len(keys) == 1 {
+				cut(w, r)
+			}
+			answer(200, fine)(w, r)
+		}))
+		client, _ := unwaiting(t, server.URL, nil)
+		err := client.Call(t.Context(), method, "/", nil, nil)
+		server.Close()
+		reads := method == "GET" || method == "HEAD"
+		if err != nil || len(keys) != 2 || keys[0] != keys[1] || (keys[0] == "") != reads {
+			t.Errorf("%s: keys %q, %v", method, keys, err)
+		}
+	}
+}
+
 func TestRetryAfterIsHeeded(t *testing.T) {
 	server, _ := script(t, refused(429, "RATE_LIMITED", "Retry-After", "7"), answer(200, fine))
 	client, waits := unwaiting(t, server.URL, nil)

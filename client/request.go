@@ -137,12 +137,14 @@ type Answer struct {
 
 // repeatable reports whether a second execution has no other effect than the first. With several
 // servers a PUT may still be on its way over one of them, and come AFTER what others have written.
+// The condition of a PUT holds no more once it was carried out: a repetition would be refused.
 func (r *Request) repeatable(several bool) bool {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
 		return true
 	case http.MethodPut:
-		return r.Key != "" || r.Harmless || !several
+		conditional := r.Header.Get("If-Match") != "" || r.Header.Get("If-None-Match") != ""
+		return r.Key != "" || r.Harmless || !several && !conditional
 	}
 	return r.Key != "" || r.Harmless
 }
@@ -305,7 +307,8 @@ func (a *Answer) Data() (jsontext.Value, error) {
 }
 
 // Call sends input as JSON, none if it is nil, and decodes the data of the answer into output,
-// unless that is nil. Posts carry an Idempotency-Key. Errors: those of Do.
+// unless that is nil. What is no read carries an Idempotency-Key: an operation that takes none goes
+// through DoInto. Errors: those of Do.
 func (c *Client) Call(ctx context.Context, method, path string, input, output any) error {
 	request := &Request{Method: method, Path: path}
 	if input != nil {
@@ -316,7 +319,7 @@ func (c *Client) Call(ctx context.Context, method, path string, input, output an
 		request.Body = body
 		request.Header = http.Header{"Content-Type": {"application/json"}}
 	}
-	if method == http.MethodPost {
+	if method != http.MethodGet && method != http.MethodHead {
 		request.Key = NewIdempotencyKey()
 	}
 	return c.DoInto(ctx, request, output)

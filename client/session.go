@@ -300,7 +300,7 @@ func (f Folders) EndSession(ctx context.Context, p Profile) error {
 func endSession(ctx context.Context, saved SavedSession) error {
 	ending := New(saved.Server, Fixed(saved.Credential))
 	defer ending.Close()
-	err := ending.Call(ctx, http.MethodDelete, "/api/v1/auth/session", nil, nil)
+	_, err := ending.Do(ctx, &Request{Method: http.MethodDelete, Path: "/api/v1/auth/session"})
 	if IsCode(err, codeSessionInvalid, codeSessionExpired) {
 		return nil
 	}

@@ -10,10 +10,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/go-json-experiment/json"
-
-	"pws/client"
 )
 
 // filling makes the files of a workspace those of the directory. What goes is deleted BEFORE files
@@ -321,15 +317,7 @@ type writtenFile struct {
 }
 
 func (f *filling) put(ctx context.Context, name string, written writtenFile) error {
-	body, err := json.Marshal(written)
-	if err != nil {
-		return err
-	}
-	_, err = f.tree.remote.Client.Do(ctx, &client.Request{
-		Method: http.MethodPut, Path: f.files + encoded(name), Body: body,
-		Header: http.Header{"Content-Type": {"application/json"}}, Key: client.NewIdempotencyKey(),
-	})
-	return err
+	return f.tree.remote.Client.Call(ctx, http.MethodPut, f.files+encoded(name), written, nil)
 }
 
 func (f *filling) progress() {

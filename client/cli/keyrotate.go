@@ -213,5 +213,8 @@ func (r *rotation) revoke(ctx context.Context, old ownedKey) error {
 	}
 	signed := client.New(r.caller.Server, client.Fixed(done.Session.Credential))
 	defer signed.Close()
-	return signed.Call(ctx, http.MethodDelete, apiPath("agents", "me", "keys", old.KeyID), nil, nil)
+	_, err = signed.Do(ctx, &client.Request{
+		Method: http.MethodDelete, Path: apiPath("agents", "me", "keys", old.KeyID),
+	})
+	return err
 }
