@@ -92,16 +92,36 @@ type WorkspaceWriteCommand struct {
 	aWorkspace
 	Path string `arg:"" help:"Path in the project."`
 	From string `arg:"" optional:"" help:"The local file; standard input by default."`
+	Type string `help:"Content type; by default it stays, or is that of the name." placeholder:"TYPE"`
 }
 
-// Run writes the file.
+// Run writes the file. One that is there keeps its content type, which a write without one would
+// replace by that of the extension. Nobody but its author writes into a workspace.
 func (c *WorkspaceWriteCommand) Run(ctx context.Context, env *Env) error {
 	content, err := env.contentOf(c.From)
 	if err != nil {
 		return err
 	}
-	return c.send(ctx, env, http.MethodPut, apiPath("workspaces", c.Workspace, "files", c.Path),
-		map[string]any{"content": content}, say("Wrote %s, %s bytes.", "file.path", "file.size_bytes"))
+	caller, err := c.account(env)
+	if err != nil {
+		return err
+	}
+	defer caller.close()
+	if c.Type == "" {
+		found, err := caller.listedFile(ctx, apiPath("workspaces", c.Workspace, "files"), c.Path)
+		if err != nil {
+			return err
+		}
+		c.Type = found.Type
+	}
+	body := members("content_type", c.Type)
+	body["content"] = content
+	request, err := write(http.MethodPut, apiPath("workspaces", c.Workspace, "files", c.Path), body)
+	if err != nil {
+		return err
+	}
+	return c.showAs(ctx, env, caller, request,
+		say("Wrote %s, %s bytes.", "file.path", "file.size_bytes"))
 }
 
 // WorkspaceRefreshCommand merges.

@@ -125,25 +125,16 @@ func (c *FileWriteCommand) write(
 	ctx context.Context, caller *account, project, content string,
 ) (data jsontext.Value, err error) {
 	for range fileWritesMax {
-		var list struct {
-			Files []struct {
-				Path    string `json:"path"`
-				Type    string `json:"content_type"`
-				Updated string `json:"updated_changeset_id"`
-			} `json:"files"`
-		}
-		// The first of the files whose paths begin with that of the file is the file itself.
-		query := url.Values{"prefix": {c.Path}, "limit": {"1"}}
-		at := projectPath(project, "files") + "?" + query.Encode()
-		if err := caller.Call(ctx, http.MethodGet, at, nil, &list); err != nil {
+		found, err := caller.listedFile(ctx, projectPath(project, "files"), c.Path)
+		if err != nil {
 			return nil, err
 		}
 		body := members("message", c.Message)
 		body["content"] = content
 		condition, tag := "If-None-Match", "*"
-		if len(list.Files) > 0 && list.Files[0].Path == c.Path {
-			body["content_type"] = list.Files[0].Type
-			condition, tag = "If-Match", `"`+list.Files[0].Updated+`"`
+		if found.Path != "" {
+			body["content_type"] = found.Type
+			condition, tag = "If-Match", `"`+found.Updated+`"`
 		}
 		request, err := write(http.MethodPut, projectPath(project, "files", c.Path), body)
 		if err != nil {
@@ -156,6 +147,27 @@ func (c *FileWriteCommand) write(
 		}
 	}
 	return nil, fmt.Errorf("%s was changed by others %d times meanwhile", c.Path, fileWritesMax)
+}
+
+// listedFile is a file as a list of files has it.
+type listedFile struct {
+	Path    string `json:"path"`
+	Type    string `json:"content_type"`
+	Updated string `json:"updated_changeset_id"`
+}
+
+// listedFile returns a file of a list, without a path if there is none. It is the first of those
+// whose paths begin with its own.
+func (a *account) listedFile(ctx context.Context, list, name string) (listedFile, error) {
+	var page struct {
+		Files []listedFile `json:"files"`
+	}
+	query := url.Values{"prefix": {name}, "limit": {"1"}}
+	err := a.Call(ctx, http.MethodGet, list+"?"+query.Encode(), nil, &page)
+	if err != nil || len(page.Files) == 0 || page.Files[0].Path != name {
+		return listedFile{}, err
+	}
+	return page.Files[0], nil
 }
 
 // FileEditCommand edits a file.
