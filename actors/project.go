@@ -42,7 +42,8 @@ func (a *projectActor) Receive(ctx actor.Context) {
 	}
 }
 
-// run decides one order, and leaves the answer to the log where it depends on one.
+// run takes one order to its end: it is refused, or there is nothing to write, or the log has its
+// entry and answers it.
 func (a *projectActor) run(o *order) {
 	defer func() {
 		if broken := recover(); broken != nil {
@@ -59,54 +60,78 @@ func (a *projectActor) run(o *order) {
 		o.answer(api.Done{}, a.engine.errNotLeading())
 		return
 	}
-	if a.engine.Identity().Suspended(o.Agent) && !releases(o.Command) {
-		a.refuse(o, fault.New(fault.SessionInvalid,
-			"The credential does not belong to a live session."))
-		return
-	}
-	if err := work.Authorize(o.Command, a.working, o.Agent); err != nil {
+	if err := a.admit(o); err != nil {
 		a.refuse(o, err)
 		return
 	}
-	if o.Idempotency != nil {
-		if known := a.answerRepeat(o); known {
-			return
-		}
-	}
-	if err := a.engine.requireSource(o.Command); err != nil {
-		a.refuse(o, err)
+	if o.Idempotency != nil && a.answerRepeat(o) {
 		return
 	}
-	stamp := a.engine.stamp(o.Agent).In(a.handle.id)
-	decision, err := work.Decide(o.Command, a.working, stamp)
+	decision, stamp, err := a.decide(o)
 	if err != nil {
 		a.refuse(o, err)
 		return
-	}
-	if decision.Refusal != nil && len(decision.Events) == 0 {
-		a.refuse(o, decision.Refusal)
-		return
-	}
-	if damaged := a.engine.damagedOf(decision.Again); len(damaged) > 0 {
-		decision.Blobs = slices.Concat(decision.Blobs, damaged)
 	}
 	if len(decision.Events)+len(decision.Blobs) == 0 && o.Idempotency == nil {
-		o.out = api.Done{Project: a.working, Result: decision.Result}
-		a.last.after(o)
+		a.answerUnchanged(o, decision.Result)
 		return
 	}
-	err = a.engine.requireUnpurged(decision.Blobs)
-	if err == nil {
-		err = a.engine.requireStored(decision.Stored)
-	}
-	if _, reverts := o.Command.(*work.RevertChangeset); err == nil && reverts {
-		err = a.engine.requireReadable(a.working, decision.Events)
-	}
-	if err != nil {
+	if err := a.requireContents(o.Command, &decision); err != nil {
 		a.refuse(o, err)
 		return
 	}
 	a.commit(o, decision, stamp)
+}
+
+// admit refuses an order that its agent may not give. Errors: SESSION_INVALID for a suspended
+// agent, those of work.Authorize.
+func (a *projectActor) admit(o *order) error {
+	if a.engine.Identity().Suspended(o.Agent) && !releases(o.Command) {
+		return fault.New(fault.SessionInvalid,
+			"The credential does not belong to a live session.")
+	}
+	return work.Authorize(o.Command, a.working, o.Agent)
+}
+
+// decide makes the decision on an order and the stamp that it is based on. A refusal that has no
+// events to store is an error, too.
+func (a *projectActor) decide(o *order) (decision work.Decision, stamp work.Stamp, err error) {
+	if err := a.engine.requireSource(o.Command); err != nil {
+		return decision, stamp, err
+	}
+	stamp = a.engine.stamp(o.Agent).In(a.handle.id)
+	if decision, err = work.Decide(o.Command, a.working, stamp); err != nil {
+		return decision, stamp, err
+	}
+	if decision.Refusal != nil && len(decision.Events) == 0 {
+		return decision, stamp, decision.Refusal
+	}
+	if damaged := a.engine.damagedOf(decision.Again); len(damaged) > 0 {
+		decision.Blobs = slices.Concat(decision.Blobs, damaged)
+	}
+	return decision, stamp, nil
+}
+
+// requireContents refuses a decision with contents that may not be stored, or that are not there
+// any more. Errors: those of requireUnpurged, requireStored, and requireReadable for a revert.
+func (a *projectActor) requireContents(command work.Command, decision *work.Decision) error {
+	if err := a.engine.requireUnpurged(decision.Blobs); err != nil {
+		return err
+	}
+	if err := a.engine.requireStored(decision.Stored); err != nil {
+		return err
+	}
+	if _, reverts := command.(*work.RevertChangeset); reverts {
+		return a.engine.requireReadable(a.working, decision.Events)
+	}
+	return nil
+}
+
+// answerUnchanged answers an order that writes nothing once the state that it is based on is
+// durable.
+func (a *projectActor) answerUnchanged(o *order, result work.Result) {
+	o.out = api.Done{Project: a.working, Result: result}
+	a.last.after(o)
 }
 
 // refuse answers with an error once the state that it is based on is durable.
