@@ -125,7 +125,7 @@ func TestDamagedProjectIsLostAlone(t *testing.T) {
 // TestLackOfMemoryIsNoDamage has a list fail where a project cannot be loaded for now.
 func TestLackOfMemoryIsNoDamage(t *testing.T) {
 	for _, err := range []error{
-		nil, errShuttingDown(), os.ErrClosed, &os.PathError{Op: "read", Err: os.ErrClosed},
+		nil, fault.Stopping(), os.ErrClosed, &os.PathError{Op: "read", Err: os.ErrClosed},
 	} {
 		if isDamage(err) {
 			t.Errorf("%v is damage", err)

@@ -296,5 +296,5 @@ func (e *Engine) requireSource(command work.Command) error {
 	if err != nil || p == nil || !p.Removed() && p.End() == nil {
 		return err
 	}
-	return fault.New(fault.ProjectNotFound, "There is no such project.")
+	return fault.NoProject()
 }

@@ -393,10 +393,6 @@ func (e *Engine) barrier() {
 	})
 }
 
-func errShuttingDown() error {
-	return fault.New(fault.ShuttingDown, "The server is stopping.").With("retry_after_seconds", 1)
-}
-
 // fail takes note, once, that the log or the spill file has failed: nothing can be made durable, or
 // what is in memory cannot be trusted.
 func (e *Engine) fail(err error) {

@@ -100,7 +100,7 @@ func (e *Engine) admitIdentity() error {
 	cell.gate.Lock()
 	defer cell.gate.Unlock()
 	if e.closing.Load() {
-		return errShuttingDown()
+		return fault.Stopping()
 	}
 	if cell.inFlight.Load() >= identityQueueMax {
 		return fault.New(fault.RateLimited, "Too many requests wait.").

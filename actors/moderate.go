@@ -37,7 +37,7 @@ func (e *Engine) RemoveProject(project id.ID, reason string) error {
 		return err
 	}
 	if !damaged && (p == nil || p.Erased() && !e.Identity().Dropping(project)) {
-		return fault.New(fault.ProjectNotFound, "There is no such project.")
+		return fault.NoProject()
 	}
 	return e.DropProjects(&identity.DropProject{Project: project, Reason: reason, ByOperator: true})
 }
@@ -52,7 +52,7 @@ func (e *Engine) moderate(
 		return e.remedied(project, err)
 	}
 	if view == nil {
-		return fault.New(fault.ProjectNotFound, "There is no such project.")
+		return fault.NoProject()
 	}
 	if err := command.Authorize(view, id.ID{}); err != nil {
 		return err

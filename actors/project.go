@@ -495,8 +495,7 @@ func (e *Engine) storageFault(err error) error {
 	case errors.Is(err, journal.ErrOutcomeUnknown):
 		return api.ErrOutcomeUnknown()
 	case errors.Is(err, journal.ErrClosed):
-		return fault.New(fault.ShuttingDown, "The server is stopping.").
-			With("retry_after_seconds", 1)
+		return fault.Stopping()
 	}
 	return fault.New(fault.StorageUnavailable, "The log failed; the server stops.").
 		With("reason", reasonLogFailed).With("retry_after_seconds", 5)

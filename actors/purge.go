@@ -72,7 +72,7 @@ func (r *eraser) step(name string) error {
 	}
 	select {
 	case <-r.stop:
-		return errShuttingDown()
+		return fault.Stopping()
 	default:
 		return nil
 	}

@@ -264,7 +264,7 @@ func (e *Engine) admit(h *handle) (*actor.PID, error) {
 	defer h.mu.Unlock()
 	switch {
 	case e.closing.Load():
-		return nil, errShuttingDown()
+		return nil, fault.Stopping()
 	case h.mu.dead:
 		return nil, errRetired
 	case h.mu.broken:

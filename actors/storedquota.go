@@ -49,7 +49,7 @@ func (e *Engine) SetQuota(command *identity.SetQuota) (*identity.ActionDone, err
 func (e *Engine) requireProject(project id.ID) error {
 	p, err := e.Summary(project)
 	if err == nil && (p == nil || p.Removed()) {
-		err = fault.New(fault.ProjectNotFound, "There is no such project.")
+		err = fault.NoProject()
 	}
 	return err
 }
@@ -67,7 +67,7 @@ type StoredQuota struct {
 func (e *Engine) QuotasOfAgent(ref string) (*identity.Agent, []StoredQuota, error) {
 	agent, known := e.Identity().FindAgent(ref)
 	if !known {
-		return nil, nil, fault.New(fault.AgentNotFound, "There is no such agent.")
+		return nil, nil, fault.NoAgent()
 	}
 	usage := e.StoredBy(agent.ID, id.ID{})
 	return agent, []StoredQuota{

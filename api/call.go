@@ -112,13 +112,9 @@ func (c *Call) owner(
 func (c *Call) projectID() (id.ID, error) {
 	project, ok := id.Parse(id.Project, c.Param("project"))
 	if !ok {
-		return id.ID{}, errProjectNotFound()
+		return id.ID{}, fault.NoProject()
 	}
 	return project, nil
-}
-
-func errProjectNotFound() error {
-	return fault.New(fault.ProjectNotFound, "There is no such project.")
 }
 
 // readable returns the published view of the project in the path if the caller may see it.
@@ -134,7 +130,7 @@ func (c *Call) readable() (*work.Project, error) {
 func (c *Call) readableProject(project id.ID) (*work.Project, error) {
 	view, err := c.Service.Engine.ProjectFor(project, c.Agent)
 	if view == nil && err == nil {
-		err = errProjectNotFound()
+		err = fault.NoProject()
 	}
 	return view, err
 }
@@ -159,5 +155,5 @@ func findChangeset(view *work.Project, text string) (*work.Changeset, error) {
 			return changeset, nil
 		}
 	}
-	return nil, fault.New(fault.ChangesetNotFound, "The project has no such changeset.")
+	return nil, fault.NoChangeset()
 }

@@ -44,7 +44,7 @@ func claimNext(c *Call, body *ClaimNext) (Reply, error) {
 	if body.ProjectID != "" {
 		project, ok := id.Parse(id.Project, body.ProjectID)
 		if !ok {
-			return Reply{}, errProjectNotFound()
+			return Reply{}, fault.NoProject()
 		}
 		return c.claimIn(project, command)
 	}

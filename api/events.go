@@ -174,7 +174,7 @@ func (c *Call) eventFilter() (filter eventFilter, err error) {
 		ok, err = c.Service.Engine.Readable(filter.project, c.Agent)
 	}
 	if err == nil && !ok {
-		err = errProjectNotFound()
+		err = fault.NoProject()
 	}
 	return filter, err
 }

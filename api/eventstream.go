@@ -6,6 +6,7 @@ import (
 
 	"pws/index/feed"
 	"pws/index/wake"
+	"pws/internal/fault"
 )
 
 const (
@@ -69,7 +70,7 @@ func (w *watcher) authorize() error {
 	}
 	readable, err := engine.Readable(w.filter.project, c.Agent)
 	if err == nil && !readable {
-		err = errProjectNotFound()
+		err = fault.NoProject()
 	}
 	return err
 }

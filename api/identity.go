@@ -490,7 +490,7 @@ func readMe(c *Call, _ *None) (Reply, error) {
 func readAgent(c *Call, _ *None) (Reply, error) {
 	agent, ok := findAgent(c.Service.Engine.Identity(), c.Param("agent"))
 	if !ok {
-		return Reply{}, fault.New(fault.AgentNotFound, "There is no such agent.")
+		return Reply{}, fault.NoAgent()
 	}
 	record := agentOf(agent)
 	known := c.capabilities(agent)

@@ -147,7 +147,7 @@ func addMember(c *Call, body *AddMember) (Reply, error) {
 	}
 	agent, ok := findAgent(c.Service.Engine.Identity(), body.Agent)
 	if !ok {
-		return Reply{}, fault.New(fault.AgentNotFound, "There is no such agent.")
+		return Reply{}, fault.NoAgent()
 	}
 	command.Agent = agent.ID
 	return c.answer(view.ID, command, func(p *work.Project, r work.Result) (Reply, error) {

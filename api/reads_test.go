@@ -30,7 +30,7 @@ func (d *deposedEngine) EndRead(mark api.ReadMark) error {
 // it may be old. What describes the service is answered.
 func TestStaleAnswers(t *testing.T) {
 	stale := fault.New(fault.StorageUnavailable, "Old.").With("reason", "NOT_LEADING")
-	refusal := fault.New(fault.ProjectNotFound, "There is no such project.")
+	refusal := fault.NoProject()
 	for name, c := range map[string]struct {
 		method     string
 		begin, end error

@@ -2,6 +2,7 @@ package api
 
 import (
 	"pws/identity"
+	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -80,7 +81,7 @@ func (c *Call) CallerHandle() string {
 func (c *Call) TurnHolder(project string) (handle string, err error) {
 	wanted, ok := id.Parse(id.Project, project)
 	if !ok {
-		return "", errProjectNotFound()
+		return "", fault.NoProject()
 	}
 	view, err := c.readableProject(wanted)
 	if err != nil {
@@ -125,7 +126,7 @@ func (c *Call) FolderAt(
 ) (page FolderPage, err error) {
 	wanted, ok := id.Parse(id.Project, project)
 	if !ok {
-		return page, errProjectNotFound()
+		return page, fault.NoProject()
 	}
 	view, err := c.readableProject(wanted)
 	if err != nil {

@@ -32,7 +32,7 @@ var (
 	varyLive        = []byte("Accept-Encoding, Accept")
 	// errClientGone wraps an error that the transport does not log.
 	errClientGone = fmt.Errorf("http: the reader of a stream: %w", io.ErrUnexpectedEOF)
-	errStopping   = fault.New(fault.ShuttingDown, "The server is stopping.")
+	errStopping   = fault.Stopping()
 )
 
 // live sends a stream of events. It outlives its exchange and keeps nothing of it. It holds no

@@ -98,7 +98,7 @@ func (c *SetQuota) Decide(s *State, _ Stamp) (Outcome, error) {
 	case QuotaAgent, QuotaAgentHour:
 		agent, ok := s.FindAgent(c.Agent)
 		if !ok {
-			return Outcome{}, errAgentNotFound()
+			return Outcome{}, fault.NoAgent()
 		}
 		result.Agent, set.Subject, name = agent, agent.ID, " "+agent.ID.Format(id.Agent)
 	case QuotaProject:

@@ -109,11 +109,11 @@ type RequestChallenge struct {
 func (c *RequestChallenge) Decide(s *State, st Stamp) (Outcome, error) {
 	agentID, ok := id.Parse(id.Agent, c.AgentID)
 	if !ok {
-		return Outcome{}, errAgentNotFound()
+		return Outcome{}, fault.NoAgent()
 	}
 	agent, ok := s.agents.get(agentID)
 	if !ok {
-		return Outcome{}, errAgentNotFound()
+		return Outcome{}, fault.NoAgent()
 	}
 	if err := agent.requireNotSuspended(); err != nil {
 		return Outcome{}, err
@@ -127,8 +127,6 @@ func (c *RequestChallenge) Decide(s *State, st Stamp) (Outcome, error) {
 	}
 	return issueChallenge(s, st, PurposeSession, key.PublicKey, agent.ID, key.ID)
 }
-
-func errAgentNotFound() error { return fault.New(fault.AgentNotFound, "There is no such agent.") }
 
 // StartSession starts a session of a registered key. The result is *SessionGranted.
 type StartSession struct {

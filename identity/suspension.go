@@ -20,7 +20,7 @@ func (c *SuspendAgent) Decide(s *State, _ Stamp) (Outcome, error) {
 	}
 	agent, ok := s.FindAgent(c.Agent)
 	if !ok {
-		return Outcome{}, errAgentNotFound()
+		return Outcome{}, fault.NoAgent()
 	}
 	noted := &ActionNoted{
 		Action: ActionSuspend, Subject: agent.ID.Format(id.Agent), Reason: c.Reason,
@@ -45,7 +45,7 @@ func (c *RestoreAgent) Decide(s *State, _ Stamp) (Outcome, error) {
 	}
 	agent, ok := s.FindAgent(c.Agent)
 	if !ok {
-		return Outcome{}, errAgentNotFound()
+		return Outcome{}, fault.NoAgent()
 	}
 	if agent.SuspendedAt == 0 {
 		return Outcome{Result: &ActionDone{Agent: agent}}, nil

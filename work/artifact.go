@@ -176,7 +176,7 @@ func (c *CreateArtifact) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if c.Changeset != nil {
 		known, ok := p.Changeset(*c.Changeset)
 		if !ok {
-			return Decision{}, errChangesetNotFound()
+			return Decision{}, fault.NoChangeset()
 		}
 		at = known
 	}

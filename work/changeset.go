@@ -182,16 +182,12 @@ func (p *Project) requireBase(base id.ID) error {
 	}
 	since, known := p.history.find(base)
 	if !known {
-		return errChangesetNotFound()
+		return fault.NoChangeset()
 	}
 	return fault.New(fault.ProjectMoved, "The base is no longer the head of the project.").
 		With("base_changeset_id", base.Format(id.Changeset)).
 		With("head_changeset_id", head.ID.Format(id.Changeset)).
 		With("changed_paths", p.changedSince(since))
-}
-
-func errChangesetNotFound() error {
-	return fault.New(fault.ChangesetNotFound, "The project has no such changeset.")
 }
 
 // changedOpsSeenMax limits the operations that are searched for changed paths, because a long

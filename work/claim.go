@@ -329,7 +329,7 @@ type ExpireClaims struct{}
 // Authorize accepts the service itself, which is not an agent.
 func (c *ExpireClaims) Authorize(p *Project, agent id.ID) error {
 	if p == nil || !agent.IsZero() {
-		return errProjectNotFound()
+		return fault.NoProject()
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"pws/internal/fault"
 	"pws/internal/id"
 )
 
@@ -166,8 +165,4 @@ func opened(p *Project, events []Event, stamp Stamp) []Event {
 		return events
 	}
 	return slices.Insert(events, place, Event(&WorkSessionOpened{ID: stamp.ID(sessionNumber)}))
-}
-
-func errProjectNotFound() error {
-	return fault.New(fault.ProjectNotFound, "There is no such project.")
 }

@@ -143,7 +143,7 @@ func (c *DeleteHandoff) Authorize(p *Project, agent id.ID) error {
 	if !ok {
 		return errHandoffNotFound()
 	}
-	return p.moderates(handoff.Author, agent, errProjectNotFound())
+	return p.moderates(handoff.Author, agent, fault.NoProject())
 }
 
 // Decide returns HANDOFF_NOT_FOUND, PROJECT_ARCHIVED, and FORBIDDEN for a handoff of another

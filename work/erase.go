@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"pws/internal/fault"
 	"pws/internal/id"
 )
 
@@ -14,7 +15,7 @@ type EraseProject struct{}
 // Authorize accepts the service itself, for a project that is removed: PROJECT_NOT_FOUND.
 func (c *EraseProject) Authorize(p *Project, agent id.ID) error {
 	if p == nil || !agent.IsZero() || !p.Removed() {
-		return errProjectNotFound()
+		return fault.NoProject()
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package work
 import (
 	"slices"
 
+	"pws/internal/fault"
 	"pws/internal/id"
 )
 
@@ -13,7 +14,7 @@ type ForgetTexts struct{ Hashes []Hash }
 // Authorize accepts the service itself: PROJECT_NOT_FOUND.
 func (c *ForgetTexts) Authorize(p *Project, agent id.ID) error {
 	if p == nil || !agent.IsZero() {
-		return errProjectNotFound()
+		return fault.NoProject()
 	}
 	return nil
 }

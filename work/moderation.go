@@ -41,7 +41,7 @@ func (c *HideProject) Authorize(p *Project, agent id.ID) error { return operator
 // PROJECT_NOT_FOUND.
 func operatorOnly(p *Project, agent id.ID) error {
 	if p == nil || !agent.IsZero() || p.Removed() {
-		return errProjectNotFound()
+		return fault.NoProject()
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ var grants = [...]grant{
 // Require checks that a caller has the permission. It returns PROJECT_NOT_FOUND if the caller
 // may not see the project, else ROLE_REQUIRED, OWNER_REQUIRED, REUSE_NOT_PERMITTED.
 func (m Permission) Require(p *Project, agent id.ID) error {
-	return m.requireOr(p, agent, errProjectNotFound())
+	return m.requireOr(p, agent, fault.NoProject())
 }
 
 // requireOr is Require with a custom error for a project that the caller may not see, so that a

@@ -1,6 +1,9 @@
 package work
 
-import "pws/internal/id"
+import (
+	"pws/internal/fault"
+	"pws/internal/id"
+)
 
 // ProjectEnd is what a project was before its owner deleted it. A deleted project is private and
 // has no members, so nobody can read it.
@@ -76,7 +79,7 @@ func ownerOnly(p *Project, agent id.ID) error {
 // project can be deleted.
 func (c *DeleteProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if p.saved.End != nil {
-		return Decision{}, errProjectNotFound()
+		return Decision{}, fault.NoProject()
 	}
 	if err := c.IfMatch(p); err != nil {
 		return Decision{}, err
@@ -106,7 +109,7 @@ func (c *RestoreProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 	case p.saved.End == nil:
 		return Decision{}, nil
 	case !p.Restorable(stamp.Agent, stamp.Now):
-		return Decision{}, errProjectNotFound()
+		return Decision{}, fault.NoProject()
 	}
 	return Decision{Events: []Event{new(ProjectRestored)}}, nil
 }

@@ -1,6 +1,9 @@
 package work
 
-import "pws/internal/id"
+import (
+	"pws/internal/fault"
+	"pws/internal/id"
+)
 
 // OrderEventsMax bounds the ends of claims that one order, or one block of an agent, records. The
 // feed numbers the activities of an entry in 16 bits, with room for ActivitiesMax of each event.
@@ -13,7 +16,7 @@ type ReleaseAll struct{}
 // Authorize accepts every agent, also one that may no longer read the project.
 func (c *ReleaseAll) Authorize(p *Project, _ id.ID) error {
 	if p == nil {
-		return errProjectNotFound()
+		return fault.NoProject()
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func adminProject(
 	return registerAdmin(name, func(e *actors.Engine, body *adminProjectBody) (any, error) {
 		project, ok := id.Parse(id.Project, body.Project)
 		if !ok {
-			return nil, fault.New(fault.ProjectNotFound, "There is no such project.")
+			return nil, fault.NoProject()
 		}
 		if err := run(e, project, body.Reason); err != nil {
 			return nil, err

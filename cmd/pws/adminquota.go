@@ -70,7 +70,7 @@ type (
 func (b *adminQuotaShowBody) project() (id.ID, error) {
 	project, ok := id.Parse(id.Project, b.Project)
 	if !ok {
-		return project, fault.New(fault.ProjectNotFound, "There is no such project.")
+		return project, fault.NoProject()
 	}
 	return project, nil
 }

@@ -22,7 +22,7 @@ func TestAdminSocketAnswersWhenItStops(t *testing.T) {
 	adminActions["test-wait"] = func(adminTarget, []byte) (any, error) {
 		close(begun)
 		<-closed
-		return nil, fault.New(fault.ShuttingDown, "The server is stopping.")
+		return nil, fault.Stopping()
 	}
 	defer delete(adminActions, "test-wait")
 	dir := t.TempDir()

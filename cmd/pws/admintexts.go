@@ -36,7 +36,7 @@ type (
 var _ = registerAdminRead("texts", func(e *actors.Engine, body *adminTextsBody) (any, error) {
 	project, ok := id.Parse(id.Project, body.Project)
 	if !ok {
-		return nil, fault.New(fault.ProjectNotFound, "There is no such project.")
+		return nil, fault.NoProject()
 	}
 	found, err := e.TextsOf(project, body.Part)
 	if err != nil {
