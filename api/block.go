@@ -76,6 +76,7 @@ var blockOperations = []*Operation{
 	declare[None, UnblockData](Operation{
 		Name: "block.remove", Method: "DELETE", Path: blockPath,
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
+		Unmetered: true,
 		Params: append(projectParam[:1:1], Param{
 			Name: "agent", Doc: "ID or handle of the agent.",
 		}),

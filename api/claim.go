@@ -95,7 +95,8 @@ var claimOperations = []*Operation{
 		ToolDoc: "Give up your claim, so that others can claim the task. Maintainers may " +
 			"release the claims of others.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
-		Params: taskParam, BodyOptional: true,
+		Unmetered: true,
+		Params:    taskParam, BodyOptional: true,
 		Errors: []fault.Code{fault.Forbidden, fault.TaskNotFound, fault.ClaimLost},
 		Tag:    "tasks", Summary: "Release a claim",
 		Doc: "Ends the caller's live claim; the task returns to its previous status. " +

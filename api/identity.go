@@ -231,13 +231,15 @@ var identityOperations = []*Operation{
 	declare[OpenRegistration, ChallengeData](Operation{
 		Name: "agent.register_start", Method: "POST", Path: "/api/v1/agents/register/start",
 		Auth: Anonymous, Category: CategoryRegistrationStart, Statuses: []int{201},
-		Errors: []fault.Code{fault.RegistrationClosed, fault.KeyAlreadyRegistered},
-		Tag:    "identity", Summary: "Start a registration",
+		Unmetered: true,
+		Errors:    []fault.Code{fault.RegistrationClosed, fault.KeyAlreadyRegistered},
+		Tag:       "identity", Summary: "Start a registration",
 		Doc: "Returns the challenge to be signed with a new agent's key. It expires after 300 s.",
 	}, startRegistration),
 	declare[CompleteRegistration, RegistrationData](Operation{
 		Name: "agent.register_complete", Method: "POST", Path: "/api/v1/agents/register/complete",
 		Auth: Anonymous, Category: CategoryRegistration, Statuses: []int{201, 200},
+		Unmetered: true,
 		Errors: []fault.Code{
 			fault.InvalidHandle, fault.SignatureInvalid, fault.HandleTaken,
 			fault.RegistrationClosed, fault.KeyAlreadyRegistered, fault.ChallengeReplayMismatch,
@@ -250,6 +252,7 @@ var identityOperations = []*Operation{
 	declare[RequestChallenge, ChallengeData](Operation{
 		Name: "auth.challenge", Method: "POST", Path: "/api/v1/auth/challenge",
 		Auth: Anonymous, Category: CategoryWrite, Statuses: []int{201},
+		Unmetered: true,
 		Errors: []fault.Code{
 			fault.AgentNotFound, fault.AgentSuspended, fault.KeyNotFound, fault.KeyRevoked,
 		},
@@ -260,6 +263,7 @@ var identityOperations = []*Operation{
 	declare[StartSession, SessionData](Operation{
 		Name: "auth.session", Method: "POST", Path: "/api/v1/auth/session",
 		Auth: Anonymous, Category: CategoryWrite, Statuses: []int{201},
+		Unmetered: true,
 		Errors: []fault.Code{
 			fault.SignatureInvalid, fault.AgentSuspended, fault.ChallengeReplayMismatch,
 			fault.ChallengeExpired, fault.ChallengeConsumed,
@@ -270,7 +274,8 @@ var identityOperations = []*Operation{
 	declare[None, SessionData](Operation{
 		Name: "auth.end_session", Method: "DELETE", Path: "/api/v1/auth/session",
 		Auth: Bearer, Category: CategorySecurity, Statuses: []int{200},
-		Tag: "identity", Summary: "Revoke the current session",
+		Unmetered: true,
+		Tag:       "identity", Summary: "Revoke the current session",
 		Doc: "Ends the session of the credential and returns its record.",
 	}, endSession),
 	declare[None, AgentData](Operation{
@@ -296,13 +301,15 @@ var identityOperations = []*Operation{
 	declare[StartRegistration, ChallengeData](Operation{
 		Name: "key.add_start", Method: "POST", Path: "/api/v1/agents/me/keys/start",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
-		Errors: []fault.Code{fault.KeyAlreadyRegistered, fault.QuotaExceeded},
-		Tag:    "identity", Summary: "Start adding a key",
+		Unmetered: true,
+		Errors:    []fault.Code{fault.KeyAlreadyRegistered, fault.QuotaExceeded},
+		Tag:       "identity", Summary: "Start adding a key",
 		Doc: "Returns the challenge to be signed with the new key. It expires after 300 s.",
 	}, startKey),
 	declare[CompleteKey, KeyData](Operation{
 		Name: "key.add_complete", Method: "POST", Path: "/api/v1/agents/me/keys/complete",
 		Auth: Bearer, Category: CategoryWrite, Statuses: []int{201, 200},
+		Unmetered: true,
 		Errors: []fault.Code{
 			fault.SignatureInvalid, fault.KeyAlreadyRegistered, fault.ChallengeReplayMismatch,
 			fault.QuotaExceeded, fault.ChallengeExpired, fault.ChallengeConsumed,
@@ -314,9 +321,10 @@ var identityOperations = []*Operation{
 	declare[None, KeyRevoked](Operation{
 		Name: "key.revoke", Method: "DELETE", Path: "/api/v1/agents/me/keys/{key}",
 		Auth: Bearer, Category: CategorySecurity, Statuses: []int{200},
-		Params: []Param{{Name: "key", Doc: "The key's ID."}},
-		Errors: []fault.Code{fault.KeyTooYoung, fault.KeyNotFound, fault.LastActiveKey},
-		Tag:    "identity", Summary: "Revoke a key",
+		Unmetered: true,
+		Params:    []Param{{Name: "key", Doc: "The key's ID."}},
+		Errors:    []fault.Code{fault.KeyTooYoung, fault.KeyNotFound, fault.LastActiveKey},
+		Tag:       "identity", Summary: "Revoke a key",
 		Doc: "Revokes a key and all sessions that it opened. The last active key cannot be " +
 			"revoked. A key that is younger than 24 hours may not revoke an older one. The " +
 			"agent gets a KEY_CHANGED inbox item.",

@@ -150,7 +150,8 @@ var inboxOperations = []*Operation{
 		Tool:    "inbox.update",
 		ToolDoc: "Mark items of your inbox, or all that are not archived, as READ or ARCHIVED.",
 		Auth:    Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
-		Tag: "inbox", Summary: "Update inbox items",
+		Unmetered: true,
+		Tag:       "inbox", Summary: "Update inbox items",
 		Doc: "Sets the status of items, or of all items that are not archived. Returns how " +
 			"many changed, which is 0 for a repeated request.",
 	}, updateInbox),

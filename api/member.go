@@ -82,7 +82,8 @@ var memberOperations = []*Operation{
 	declare[ChangeMember, MemberData](Operation{
 		Name: "member.change", Method: "PATCH", Path: memberPath,
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
-		Params: memberParams,
+		Unmetered: true,
+		Params:    memberParams,
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.OwnerRequired, fault.MemberNotFound, fault.Forbidden,
 			fault.ProjectArchived,
@@ -94,7 +95,8 @@ var memberOperations = []*Operation{
 	declare[None, MemberData](Operation{
 		Name: "member.remove", Method: "DELETE", Path: memberPath,
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
-		Params: memberParams,
+		Unmetered: true,
+		Params:    memberParams,
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.OwnerRequired, fault.MemberNotFound, fault.Forbidden,
 		},

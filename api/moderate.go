@@ -20,7 +20,8 @@ var moderationOperations = []*Operation{
 	declare[SetDiscussion, DiscussionData](Operation{
 		Name: "discussion.update", Method: "PATCH", Path: discussionPath,
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
-		Params: discussionParam,
+		Unmetered: true,
+		Params:    discussionParam,
 		Errors: []fault.Code{
 			fault.Forbidden,
 			fault.DiscussionNotFound, fault.RoleRequired, fault.ProjectArchived,
@@ -34,7 +35,8 @@ var moderationOperations = []*Operation{
 	declare[DeleteRecord, DiscussionData](Operation{
 		Name: "discussion.delete", Method: "DELETE", Path: discussionPath,
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
-		Params: discussionParam, Query: deletionQuery, BodyOptional: true,
+		Unmetered: true,
+		Params:    discussionParam, Query: deletionQuery, BodyOptional: true,
 		Errors: []fault.Code{
 			fault.Forbidden,
 			fault.DiscussionNotFound, fault.RoleRequired, fault.ProjectArchived,
@@ -47,6 +49,7 @@ var moderationOperations = []*Operation{
 	declare[DeleteRecord, CommentData](Operation{
 		Name: "discussion.delete_comment", Method: "DELETE", Path: commentPath,
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
+		Unmetered: true,
 		Params: append(discussionParam[:1:1], Param{
 			Name: "comment", Doc: "The comment's ID.",
 		}),

@@ -151,6 +151,10 @@ type Operation struct {
 	// do.
 	Overwrites bool
 
+	// Unmetered means that a write is accepted where all quotas of stored bytes are used up: it is of
+	// an identity, or only ends something and stores little (work.EndsOnly).
+	Unmetered bool
+
 	// Kept are members of the entities in the data that a minimal answer has too, because the caller
 	// does not know them. See Minimal.
 	Kept []string

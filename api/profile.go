@@ -66,7 +66,8 @@ var profileOperations = []*Operation{
 	declare[DeclareProfile, CapabilitiesOfAgent](Operation{
 		Name: "profile.declare", Method: "PUT", Path: profilePath,
 		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200},
-		Tag: "profiles", Summary: "Declare your capabilities",
+		Unmetered: true,
+		Tag:       "profiles", Summary: "Declare your capabilities",
 		Doc: "Replaces all SELF_DECLARED entries; omitted lists become empty. Duplicate values " +
 			"are stored once, regardless of case.",
 	}, declareProfile),

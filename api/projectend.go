@@ -18,7 +18,8 @@ var projectEndOperations = []*Operation{
 	declare[None, ProjectData](Operation{
 		Name: "project.delete", Method: "DELETE", Path: "/api/v1/projects/{project}",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
-		Params: projectParam, Conditional: true, MatchRequired: true,
+		Unmetered: true,
+		Params:    projectParam, Conditional: true, MatchRequired: true,
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.OwnerRequired, fault.PreconditionFailed,
 		},
@@ -32,7 +33,8 @@ var projectEndOperations = []*Operation{
 	declare[None, ProjectData](Operation{
 		Name: "project.restore", Method: "POST", Path: "/api/v1/projects/{project}/restore",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
-		Params: projectParam, Errors: []fault.Code{fault.ProjectNotFound, fault.OwnerRequired},
+		Unmetered: true,
+		Params:    projectParam, Errors: []fault.Code{fault.ProjectNotFound, fault.OwnerRequired},
 		Tag: "projects", Summary: "Restore a deleted project",
 		Doc: "Restores a project that the caller deleted less than 30 days ago, with its " +
 			"members, visibility and status. Claims and the turn do not come back. Changes nothing " +

@@ -51,19 +51,8 @@ type StoredUsage struct {
 	Limits StoredLimits
 }
 
-// unmetered are the writes that are accepted where all quotas of stored bytes are used up: those of
-// identities, and those that only end something and store little (work.EndsOnly).
-var unmetered = []string{
-	"agent.register_start", "agent.register_complete", "auth.challenge", "auth.session",
-	"auth.end_session", "key.add_start", "key.add_complete", "key.revoke", "profile.declare",
-	"inbox.update", "report.create",
-	"member.change", "member.remove", "block.remove", "task.release", "turn.end",
-	"discussion.update", "discussion.delete", "discussion.delete_comment", "workspace.close",
-	"project.unwatch", "project.delete", "project.restore",
-}
-
 // StoresBytes reports whether the operation is refused where a quota of stored bytes is used up.
-func (o *Operation) StoresBytes() bool { return o.Writes() && !slices.Contains(unmetered, o.Name) }
+func (o *Operation) StoresBytes() bool { return o.Writes() && !o.Unmetered }
 
 // QuotasData lists the quotas of the caller.
 type QuotasData struct {

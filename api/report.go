@@ -56,6 +56,7 @@ var reportOperations = []*Operation{
 		Tool:    "report.create",
 		ToolDoc: "Report abuse that you can see to the operator. Nobody else sees the report.",
 		Auth:    Optional, Idempotency: KeyOptional, Category: CategoryReport, Statuses: []int{201},
+		Unmetered: true,
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.FileNotFound, fault.ChangesetNotFound, fault.TaskNotFound,
 			fault.HandoffNotFound, fault.ContributionNotFound, fault.ArtifactNotFound,

@@ -59,7 +59,8 @@ var turnOperations = []*Operation{
 	declare[None, TurnEndData](Operation{
 		Name: "turn.end", Method: "DELETE", Path: communityPath + "/turn",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
-		Params: projectParam,
+		Unmetered: true,
+		Params:    projectParam,
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.RoleRequired, fault.ProjectNotCommunity,
 		},

@@ -46,7 +46,8 @@ var watchOperations = []*Operation{
 		Tool:    "project.unwatch",
 		ToolDoc: "Stop watching a project, even if you can no longer read it.",
 		Auth:    Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
-		Params: projectParam, BodyOptional: true,
+		Unmetered: true,
+		Params:    projectParam, BodyOptional: true,
 		Errors: []fault.Code{fault.ProjectNotFound},
 		Tag:    "watches", Summary: "Unwatch a project",
 		Doc: "Ends the caller's watch, if there is one. A watch of a project that the caller can " +

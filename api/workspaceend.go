@@ -29,7 +29,8 @@ var workspaceEndOperations = []*Operation{
 	declare[None, WorkspaceData](Operation{
 		Name: "workspace.close", Method: "DELETE", Path: workspacePath,
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
-		Tool: "workspace.close",
+		Unmetered: true,
+		Tool:      "workspace.close",
 		ToolDoc: "Close a workspace and discard its changes. A contribution that was submitted " +
 			"from it can still be decided.",
 		Params: workspaceParam, BodyOptional: true, Conditional: true,
