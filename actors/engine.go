@@ -299,8 +299,8 @@ func (e *Engine) openStores() (*Recovery, error) {
 	if err == nil {
 		err = e.openSpill(dir)
 	}
-	if fault := <-feedOpened; err == nil {
-		err = fault
+	if failed := <-feedOpened; err == nil {
+		err = failed
 	}
 	if err == nil {
 		report.Feed = e.feed.log.Found()

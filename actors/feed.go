@@ -224,7 +224,7 @@ func (f *follower) push(one feedNote) {
 
 // always calls a step often, and when it is woken, until the end. A step that fails is left alone
 // for a while.
-func (f *follower) always(wake <-chan struct{}, problem string, step func() error) {
+func (f *follower) always(woken <-chan struct{}, problem string, step func() error) {
 	tick := time.NewTicker(feedTick)
 	defer tick.Stop()
 	var again time.Time
@@ -232,7 +232,7 @@ func (f *follower) always(wake <-chan struct{}, problem string, step func() erro
 		select {
 		case <-f.stop:
 			return
-		case <-wake:
+		case <-woken:
 		case <-tick.C:
 		}
 		if !again.IsZero() && time.Now().Before(again) {

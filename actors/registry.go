@@ -201,7 +201,7 @@ func (e *Engine) readSections(project id.ID) (*work.Project, uint64, error) {
 		return chunk, err
 	}, e.trees.load)
 	if errors.Is(err, blobs.ErrNotFound) {
-		if removed, fault := work.RestoreRemoved(head); fault == nil {
+		if removed, failed := work.RestoreRemoved(head); failed == nil {
 			return removed, position, nil
 		}
 	}

@@ -47,11 +47,11 @@ func findID(body []byte, before string) (string, bool) {
 }
 
 // clients connects n clients, each with its own exchange.
-func clients(address string, n int, client func(at int) exchange) connect {
+func clients(address string, n int, newExchange func(at int) exchange) connect {
 	return func() (fleet, error) {
 		exchanges := make([]exchange, n)
 		for at := range exchanges {
-			exchanges[at] = client(at)
+			exchanges[at] = newExchange(at)
 		}
 		return dialAll(address, exchanges)
 	}

@@ -42,14 +42,14 @@ func (c *EditWorkspaceFile) Authorize(p *Project, agent id.ID) error {
 // edits, and an error that is Stale if they were applied to another content. Like writing a file,
 // it resolves its conflict.
 func (c *EditWorkspaceFile) Decide(p *Project, stamp Stamp) (Decision, error) {
-	edit, exists, err := editAt(p, c.Workspace, c.Path, c.Match, stamp)
+	change, exists, err := editAt(p, c.Workspace, c.Path, c.Match, stamp)
 	if err != nil {
 		return Decision{}, err
 	}
 	if !exists {
 		return Decision{}, errFileNotFound(c.Path)
 	}
-	current, _ := p.WorkspaceFile(edit.workspace, c.Path)
+	current, _ := p.WorkspaceFile(change.workspace, c.Path)
 	if c.Expected != nil && current.Blob != *c.Expected {
 		return Decision{}, errFileChanged(c.Path, &fileState{blob: current.Blob})
 	}

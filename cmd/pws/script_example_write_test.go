@@ -221,8 +221,8 @@ func (e *example) text(name, text string) string {
 		return e.named(name, text, func(_ int, sum []byte) string { return fmt.Sprintf("%x", sum) })
 	}
 	if _, code, is := strings.Cut(text, "/ui/login#"); is && name == "url" {
-		id, mac, _ := strings.Cut(code, ".")
-		return "https://work.example/ui/login#" + e.id(id) + "." + e.secret("code", mac, 32)
+		public, mac, _ := strings.Cut(code, ".")
+		return "https://work.example/ui/login#" + e.id(public) + "." + e.secret("code", mac, 32)
 	}
 	text = longPart.ReplaceAllStringFunc(text, func(part string) string {
 		if instead, known := e.names[part]; known {

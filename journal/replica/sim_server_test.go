@@ -267,23 +267,23 @@ func (o *server) away() bool { return o.frozen > 0 || o.resume != nil }
 // send checks that a message rests on nothing that a crash would take away, and gives it to the
 // network, which loses, repeats and delays.
 func (o *server) send(m *raftpb.Message) {
-	s, disk := o.sim, o.records.shadow
-	term := disk.hard.GetTerm()
+	s, shadow := o.sim, o.records.shadow
+	term := shadow.hard.GetTerm()
 	switch m.GetType() {
 	case raftpb.MsgVote:
-		if term != m.GetTerm() || disk.hard.GetVote() != o.member {
+		if term != m.GetTerm() || shadow.hard.GetVote() != o.member {
 			s.t.Fatalf("%s: %d asks for votes in term %d, and has %v", s, o.member, m.GetTerm(),
-				disk.hard)
+				shadow.hard)
 		}
 	case raftpb.MsgVoteResp:
-		if !m.GetReject() && (term != m.GetTerm() || disk.hard.GetVote() != m.GetTo()) {
+		if !m.GetReject() && (term != m.GetTerm() || shadow.hard.GetVote() != m.GetTo()) {
 			s.t.Fatalf("%s: %d votes for %d in term %d, and has %v", s, o.member, m.GetTo(),
-				m.GetTerm(), disk.hard)
+				m.GetTerm(), shadow.hard)
 		}
 	case raftpb.MsgAppResp:
-		if !m.GetReject() && (term < m.GetTerm() || disk.last() < m.GetIndex()) {
+		if !m.GetReject() && (term < m.GetTerm() || shadow.last() < m.GetIndex()) {
 			s.t.Fatalf("%s: %d has %d in term %d, and on disk %d in %d", s, o.member, m.GetIndex(),
-				m.GetTerm(), disk.last(), term)
+				m.GetTerm(), shadow.last(), term)
 		}
 	default:
 	}
