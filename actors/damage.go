@@ -30,7 +30,7 @@ type damages[K comparable] struct {
 }
 
 // note keeps the first fault of one, and reports whether it is the first.
-func (d *damages[K]) note(one K, fault error) (first bool) {
+func (d *damages[K]) note(one K, failed error) (first bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if _, known := d.of[one]; known {
@@ -39,7 +39,7 @@ func (d *damages[K]) note(one K, fault error) (first bool) {
 	if d.of == nil {
 		d.of = map[K]error{}
 	}
-	d.of[one] = fault
+	d.of[one] = failed
 	d.some.Store(true)
 	return true
 }
@@ -174,7 +174,7 @@ func (e *Engine) requireApplied() (err error) {
 // replaced is a state that takes the place of a damaged project: of one that was removed, by an
 // entry that waits, or is being removed by this server, which serves alone. Errors: the given one.
 // The handle's lock is held.
-func (e *Engine) replaced(h *handle, fault error) (*published, error) {
+func (e *Engine) replaced(h *handle, failed error) (*published, error) {
 	tail := h.waiting()
 	for at := range tail {
 		in, err := tail[at].decode()
@@ -187,7 +187,7 @@ func (e *Engine) replaced(h *handle, fault error) (*published, error) {
 		return view, e.damaged(h.id, err)
 	}
 	if e.config.SharedJournal || !e.Identity().Dropping(h.id) {
-		return nil, fault
+		return nil, failed
 	}
 	return e.standIn(h), nil
 }

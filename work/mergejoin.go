@@ -65,7 +65,7 @@ func (m *treeMerge) join(states ...*fileState) (joined, error) {
 	if m.joins.last.sides == sides {
 		return m.joins.last, nil
 	}
-	merge := func() (MergeOutcome, error) {
+	join := func() (MergeOutcome, error) {
 		made, err := m.joinTexts(sides, &m.budget)
 		if err == nil {
 			m.joins.last = made
@@ -73,13 +73,13 @@ func (m *treeMerge) join(states ...*fileState) (joined, error) {
 		return made.MergeOutcome, err
 	}
 	if m.joins.known == nil {
-		_, err := merge()
+		_, err := join()
 		return m.joins.last, err
 	}
-	outcome, err := m.joins.known.Outcome(sides, merge)
+	outcome, err := m.joins.known.Outcome(sides, join)
 	if err == nil && !outcome.Final && m.joins.last.sides != sides {
 		// Another request has just made it, with a budget of its own.
-		_, err = merge()
+		_, err = join()
 	}
 	if m.joins.last.sides == sides {
 		return m.joins.last, err
