@@ -193,7 +193,7 @@ func (b *activityBuild) add(
 	}
 	if t.Status == work.TaskBlocked {
 		record.Blocked = blockedOf(view, t)
-		record.Blocked.Reason = beginning(record.Blocked.Reason, previewChars)
+		record.Blocked.Reason = beginning(record.Blocked.Reason)
 	}
 	*to = append(*to, record)
 }
@@ -233,7 +233,7 @@ func (b *activityBuild) event(record *feed.Record) {
 	}
 	made := OwnEvent{
 		Event: b.call.event(record, b.access), Project: projectName(view),
-		Title: beginning(b.call.eventTitle(view, activity.Subject), titleChars),
+		Title: beginning(b.call.eventTitle(view, activity.Subject)),
 	}
 	if b.entry, b.rank = record.Entry, rank; same {
 		b.data.Events[last] = made

@@ -181,6 +181,6 @@ func (c *Call) happening(record *feed.Record, access *access) (Happening, error)
 		}})
 		one.Title = strings.ToValidUTF8(title, "")
 	}
-	one.Title = beginning(one.Title, titleChars)
+	one.Title = beginning(one.Title)
 	return one, nil
 }

@@ -9,11 +9,8 @@ import (
 	"pws/work"
 )
 
-// previewChars is the maximum length of a preview, titleChars that of a title.
-const (
-	previewChars = 200
-	titleChars   = 200
-)
+// beginningChars is the maximum length of a preview or a title.
+const beginningChars = 200
 
 // inboxItem returns the wire form of an item that the caller may see. Its texts come from the
 // live view.
@@ -46,25 +43,25 @@ func (c *Call) inboxItem(one *boxed) (InboxItem, error) {
 		return item, nil
 	}
 	title, text := c.subjectTexts(view, one)
-	item.Subject.Title = beginning(title, titleChars)
+	item.Subject.Title = beginning(title)
 	if one.watched != 0 {
 		text = one.watched.String() + ": " + text
 	}
-	item.Preview = beginning(text, previewChars)
+	item.Preview = beginning(text)
 	return item, nil
 }
 
-// beginning returns the beginning of a text on one line.
-func beginning(text string, chars int) string {
+// beginning returns the beginning of a text on one line, at most beginningChars.
+func beginning(text string) string {
 	// A character has at most four bytes, and rarely is more than half of a text spaces.
-	if most := 8 * chars; len(text) > most {
+	if most := 8 * beginningChars; len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "")
 	}
 	text = strings.Join(strings.Fields(text), " ")
-	if utf8.RuneCountInString(text) <= chars {
+	if utf8.RuneCountInString(text) <= beginningChars {
 		return text
 	}
-	return string([]rune(text)[:chars-1]) + "…"
+	return string([]rune(text)[:beginningChars-1]) + "…"
 }
 
 // subjectTexts returns the title of an item's subject and the text to preview.

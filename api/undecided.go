@@ -136,7 +136,7 @@ func (c *Call) undecided(
 	record = UndecidedContribution{
 		ID:      from.ID.Format(id.Contribution),
 		Project: projectName(view),
-		Author:  c.agentRef(from.Author), Summary: beginning(current.Summary, titleChars),
+		Author:  c.agentRef(from.Author), Summary: beginning(current.Summary),
 		Status: from.Status.String(), CurrentRevision: current.Number,
 		CurrentRevisionID: current.ID.Format(id.Revision), ChangedFiles: len(current.Files),
 		ChangesetsSinceBase: view.ChangesetsCount(), SubmittedAt: Time(current.CreatedAt),
