@@ -54,7 +54,7 @@ type level struct {
 
 // take takes one request from the bucket of a key. It reports whether there was one.
 func (b *buckets) take(key uint64, now int64) (level, bool) {
-	c := b.find(key, now)
+	c := b.find(key)
 	capacity := b.interval * b.quota
 	for {
 		stored := c.full.Load()
@@ -75,7 +75,7 @@ func (b *buckets) take(key uint64, now int64) (level, bool) {
 
 // giveBack returns what take took.
 func (b *buckets) giveBack(key uint64, now int64) {
-	c := b.find(key, now)
+	c := b.find(key)
 	for {
 		full := c.full.Load()
 		if full <= now || c.full.CompareAndSwap(full, full-b.interval) {
@@ -88,7 +88,7 @@ func (b *buckets) giveBack(key uint64, now int64) {
 // empty by more than its capacity, but at most by as much again, so that a clock that went back
 // locks nobody out for longer than the window.
 func (b *buckets) spend(key uint64, now, amount int64) {
-	c := b.find(key, now)
+	c := b.find(key)
 	most := now + 2*b.interval*b.quota
 	more := int64(float64(amount) * float64(b.interval) / 1e9)
 	for {
@@ -148,7 +148,7 @@ func (b *buckets) set(key uint64) []cell {
 }
 
 // find returns the cell of a key. A key without a cell takes over the cell that is full first.
-func (b *buckets) find(key uint64, now int64) *cell {
+func (b *buckets) find(key uint64) *cell {
 	set := b.set(key)
 	for {
 		least, soonest, owner := 0, int64(math.MaxInt64), uint64(0)
