@@ -38,16 +38,16 @@ type (
 	}
 )
 
-// adminProject registers a command about one project.
-func adminProject(
-	name string, run func(e *actors.Engine, project id.ID, reason string) error,
-) struct{} {
-	return registerAdmin(name, func(e *actors.Engine, body *adminProjectBody) (any, error) {
+// ofProject makes an action of the operator out of one on a project.
+func ofProject(
+	act func(e *actors.Engine, project id.ID, reason string) error,
+) func(*actors.Engine, *adminProjectBody) (any, error) {
+	return func(e *actors.Engine, body *adminProjectBody) (any, error) {
 		project, ok := id.Parse(id.Project, body.Project)
 		if !ok {
 			return nil, fault.NoProject()
 		}
-		if err := run(e, project, body.Reason); err != nil {
+		if err := act(e, project, body.Reason); err != nil {
 			return nil, err
 		}
 		view, err := e.Project(project)
@@ -55,13 +55,13 @@ func adminProject(
 			return nil, err
 		}
 		return adminProjectData{body.Project, view.Visibility.String()}, nil
-	})
+	}
 }
 
 var (
-	_ = adminProject("hide", (*actors.Engine).HideProject)
-	_ = adminProject("show", (*actors.Engine).ShowProject)
-	_ = adminProject("remove", (*actors.Engine).RemoveProject)
+	_ = registerAdmin("hide", ofProject((*actors.Engine).HideProject))
+	_ = registerAdmin("show", ofProject((*actors.Engine).ShowProject))
+	_ = registerAdmin("remove", ofProject((*actors.Engine).RemoveProject))
 )
 
 // Run hides the project.
