@@ -22,7 +22,7 @@ func Verify(dir string) (Report, error) { return verify(disk.OS{}, dir) }
 
 func verify(d disk.Disk, dir string) (Report, error) {
 	var r Report
-	lock, err := d.Lock(dir, false)
+	lock, err := d.Lock(dir, disk.Shared)
 	if err != nil {
 		return r, err
 	}

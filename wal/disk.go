@@ -152,7 +152,7 @@ func lockDir(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = files.TryLock(f, true)
+	err = files.TryLock(f, files.Exclusive)
 	if err == nil {
 		return f, nil
 	}

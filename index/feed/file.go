@@ -380,7 +380,7 @@ func containsValidBlock(content []byte) bool {
 // is damage, ErrLocked, or an I/O error.
 func Verify(dir string) (report Report, err error) {
 	var lock io.Closer
-	if lock, err = (disk.OS{}).Lock(dir, false); err != nil {
+	if lock, err = (disk.OS{}).Lock(dir, disk.Shared); err != nil {
 		return report, err
 	}
 	s := scan{disk: disk.OS{}, dir: dir}

@@ -24,7 +24,7 @@ func LockOffline(dir string) (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = disk.TryLock(file, false)
+	err = disk.TryLock(file, disk.Shared)
 	if err == nil {
 		return file, nil
 	}

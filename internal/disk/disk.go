@@ -39,9 +39,9 @@ type Disk interface {
 	List(dir string) ([]string, error)
 	// SyncDir makes the names in a directory durable.
 	SyncDir(dir string) error
-	// Lock locks a directory, exclusively or shared, until the result is closed. The error is
+	// Lock locks a directory until the result is closed. The error is
 	// ErrLocked if another process has locked it.
-	Lock(dir string, exclusive bool) (io.Closer, error)
+	Lock(dir string, mode LockMode) (io.Closer, error)
 }
 
 // File is an open file.
@@ -130,13 +130,22 @@ func (OS) List(dir string) ([]string, error) {
 // SyncDir implements Disk.
 func (OS) SyncDir(dir string) error { return syncDir(dir) }
 
+// LockMode is how a lock is held: by one alone, or by several.
+type LockMode bool
+
+// The modes of a lock.
+const (
+	Shared    LockMode = false
+	Exclusive LockMode = true
+)
+
 // Lock takes an advisory lock on the directory itself, so there is no lock file.
-func (OS) Lock(dir string, exclusive bool) (io.Closer, error) {
+func (OS) Lock(dir string, mode LockMode) (io.Closer, error) {
 	d, err := os.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := TryLock(d, exclusive); err != nil {
+	if err := TryLock(d, mode); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", dir, err), d.Close())
 	}
 	return d, nil
@@ -147,7 +156,7 @@ func Claim(d Disk, dir string) (io.Closer, error) {
 	if err := d.MakeDir(dir); err != nil {
 		return nil, err
 	}
-	return d.Lock(dir, true)
+	return d.Lock(dir, Exclusive)
 }
 
 // ReadRange fills b; an early end of the file is damage.

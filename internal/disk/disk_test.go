@@ -120,8 +120,8 @@ func TestOS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, exclusive := range []bool{true, false} {
-		if _, err := (disk.OS{}).Lock(dir, exclusive); !errors.Is(err, disk.ErrLocked) {
+	for _, mode := range []disk.LockMode{disk.Exclusive, disk.Shared} {
+		if _, err := (disk.OS{}).Lock(dir, mode); !errors.Is(err, disk.ErrLocked) {
 			t.Errorf("a second lock: %v", err)
 		}
 	}

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TryLock takes an advisory lock on an open file or directory, exclusive or shared. It returns
+// TryLock takes an advisory lock on an open file or directory. It returns
 // ErrLocked if another process holds a conflicting lock. Closing the file releases the lock.
-func TryLock(f *os.File, exclusive bool) error {
+func TryLock(f *os.File, mode LockMode) error {
 	how := unix.LOCK_SH
-	if exclusive {
+	if mode == Exclusive {
 		how = unix.LOCK_EX
 	}
 	for {

@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// TryLock takes a lock on an open file, exclusive or shared. It returns ErrLocked if another
+// TryLock takes a lock on an open file. It returns ErrLocked if another
 // process holds a conflicting lock. Closing the file releases the lock.
-func TryLock(f *os.File, exclusive bool) error {
+func TryLock(f *os.File, mode LockMode) error {
 	how := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
-	if exclusive {
+	if mode == Exclusive {
 		how |= windows.LOCKFILE_EXCLUSIVE_LOCK
 	}
 	err := windows.LockFileEx(windows.Handle(f.Fd()), how, 0, 1, 0, new(windows.Overlapped))

@@ -297,7 +297,7 @@ func (d *Disk) MakeDir(dir string) error {
 }
 
 // Lock implements disk.Disk; it always succeeds.
-func (d *Disk) Lock(string, bool) (io.Closer, error) { return io.NopCloser(nil), nil }
+func (d *Disk) Lock(string, disk.LockMode) (io.Closer, error) { return io.NopCloser(nil), nil }
 
 // Create implements disk.Disk.
 func (d *Disk) Create(path string) (disk.File, error) {

@@ -181,8 +181,8 @@ func (w *Watched) SyncDir(dir string) error {
 }
 
 // Lock implements disk.Disk; it always succeeds.
-func (w *Watched) Lock(dir string, exclusive bool) (io.Closer, error) {
-	return w.Disk.Lock(dir, exclusive)
+func (w *Watched) Lock(dir string, mode disk.LockMode) (io.Closer, error) {
+	return w.Disk.Lock(dir, mode)
 }
 
 type watchedFile struct {
