@@ -101,7 +101,7 @@ func (s *Store) load() error {
 		case err != nil:
 			return err
 		default:
-			s.find(key, true).mu.parts[number] = part
+			s.findOrMake(key).mu.parts[number] = part
 		}
 	}
 	for key, u := range s.mu.uploads {
@@ -144,12 +144,19 @@ func readHead(d disk.Disk, name string, number uint32) (Part, error) {
 // Damage returns what was wrong with files that Open has left out.
 func (s *Store) Damage() []error { return s.damage }
 
-// find returns an upload, nil if there is none and none is to be made.
-func (s *Store) find(key Key, create bool) *upload {
+// find returns an upload, nil if there is none.
+func (s *Store) find(key Key) *upload {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.uploads[key]
+}
+
+// findOrMake returns an upload, a new one if there is none.
+func (s *Store) findOrMake(key Key) *upload {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u := s.mu.uploads[key]
-	if u == nil && create {
+	if u == nil {
 		u = &upload{}
 		u.mu.parts = map[uint32]Part{}
 		s.mu.uploads[key] = u
@@ -189,7 +196,11 @@ func (s *Store) Put(key Key, number uint32, at int64, content []byte) (Part, err
 		return Part{}, fmt.Errorf("uploads: %d bytes are too many", len(content))
 	}
 	part, file := encode(number, at, content)
-	u := s.find(key, number == RecordNumber)
+	find := s.find
+	if number == RecordNumber {
+		find = s.findOrMake
+	}
+	u := find(key)
 	if u == nil {
 		return Part{}, ErrNotFound
 	}
@@ -254,7 +265,7 @@ func (s *Store) Keys() (keys []Key) {
 
 // Parts returns the parts of an upload in the order of their numbers, without record and note.
 func (s *Store) Parts(key Key) (parts []Part) {
-	u := s.find(key, false)
+	u := s.find(key)
 	if u == nil {
 		return nil
 	}
@@ -271,7 +282,7 @@ func (s *Store) Parts(key Key) (parts []Part) {
 
 // Part returns what is known of a content, also of a record or a note; false if there is none.
 func (s *Store) Part(key Key, number uint32) (part Part, there bool) {
-	u := s.find(key, false)
+	u := s.find(key)
 	if u == nil {
 		return part, false
 	}
@@ -284,7 +295,7 @@ func (s *Store) Part(key Key, number uint32) (part Part, there bool) {
 // Read returns a content and checks it. Errors: ErrNotFound, a *disk.CorruptError, and those of the
 // disk.
 func (s *Store) Read(key Key, number uint32) ([]byte, error) {
-	u := s.find(key, false)
+	u := s.find(key)
 	if u == nil {
 		return nil, ErrNotFound
 	}
@@ -332,7 +343,7 @@ func (s *Store) RemoveNote(key Key) error {
 
 // remove forgets files AFTER they are gone, so that what fails can be tried again.
 func (s *Store) remove(key Key, which func(number uint32) bool) error {
-	u := s.find(key, false)
+	u := s.find(key)
 	if u == nil {
 		return nil
 	}
