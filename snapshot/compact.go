@@ -228,7 +228,7 @@ func (w *Writer) withMoved(changes *table) (*table, error) {
 		return nil, err
 	}
 	w.pending = table{}
-	return mergeTables(changes, fresh, false)
+	return mergeTables(changes, fresh, keepGone)
 }
 
 // carryDeletions repeats the deletions of dropped files that still hide a section in an older file
@@ -268,7 +268,7 @@ func (w *Writer) carryDeletions(changes *table, dropped map[uint32]bool,
 			}
 		}
 		var err error
-		if changes, err = mergeTables(changes, carried, false); err != nil {
+		if changes, err = mergeTables(changes, carried, keepGone); err != nil {
 			return nil, err
 		}
 	}

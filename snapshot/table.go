@@ -88,15 +88,24 @@ func eachMerged(older, newer *table, from string, yield func(key []byte, e entry
 	}
 }
 
-// mergeTables makes one table of two. Deletions stay unless nothing older can lie below.
-func mergeTables(older, newer *table, dropGone bool) (*table, error) {
+// gonePolicy is what a merge does with the entries of deleted keys.
+type gonePolicy bool
+
+const (
+	keepGone gonePolicy = false
+	// dropGone is for tables below which nothing older can lie.
+	dropGone gonePolicy = true
+)
+
+// mergeTables makes one table of two.
+func mergeTables(older, newer *table, gone gonePolicy) (*table, error) {
 	t := &table{
 		entries: make([]entry, 0, older.len()+newer.len()),
 		keys:    make([]byte, 0, len(older.keys)+len(newer.keys)),
 	}
 	var err error
 	eachMerged(older, newer, "", func(key []byte, e entry) bool {
-		if dropGone && e.gone {
+		if gone == dropGone && e.gone {
 			return true
 		}
 		err = t.append(key, e)
@@ -118,7 +127,7 @@ func mergeAll(tables []*table) (*table, error) {
 				next = append(next, tables[i])
 				continue
 			}
-			t, err := mergeTables(tables[i], tables[i+1], false)
+			t, err := mergeTables(tables[i], tables[i+1], keepGone)
 			if err != nil {
 				return nil, err
 			}
@@ -129,7 +138,7 @@ func mergeAll(tables []*table) (*table, error) {
 	if tables[0].deletions() == 0 {
 		return tables[0], nil
 	}
-	return mergeTables(tables[0], &table{}, true)
+	return mergeTables(tables[0], &table{}, dropGone)
 }
 
 // bytes is the memory the table takes.

@@ -274,13 +274,13 @@ func (w *Writer) discard(next *state, changes *table, err error) {
 // index makes the tables of the next state. The delta is folded into the base when it has grown to
 // an eighth of it, so that a commit costs what changed and the base stays compact.
 func (next *state) index(prev *state, changes *table) error {
-	delta, err := mergeTables(prev.delta, changes, false)
+	delta, err := mergeTables(prev.delta, changes, keepGone)
 	if err != nil {
 		return err
 	}
 	next.base, next.delta = prev.base, delta
 	if delta.len() > prev.base.len()/8+1024 {
-		if next.base, err = mergeTables(prev.base, delta, true); err != nil {
+		if next.base, err = mergeTables(prev.base, delta, dropGone); err != nil {
 			return err
 		}
 		next.delta = &table{}
