@@ -359,7 +359,7 @@ func (c *LogoutCommand) Run(ctx context.Context, env *Env) error {
 		return err
 	}
 	if c.ForgetKey {
-		if err := removeProfile(ctx, env, profile, true); err != nil {
+		if err := forgetProfile(ctx, env, profile); err != nil {
 			return err
 		}
 	}
@@ -427,18 +427,10 @@ func (c *WhoamiCommand) Run(ctx context.Context, env *Env) error {
 	})
 }
 
-// removeProfile removes a profile, and its key if that is not kept elsewhere.
-func removeProfile(ctx context.Context, env *Env, profile client.Profile, withKey bool) error {
-	var others client.Profiles
-	err := env.Folders.ChangeProfiles(ctx, func(all *client.Profiles) error {
-		delete(all.ByName, profile.Name)
-		if all.Default == profile.Name {
-			all.Default = ""
-		}
-		others = *all
-		return nil
-	})
-	if err != nil || !withKey {
+// forgetProfile removes a profile, and its key if that is not kept elsewhere.
+func forgetProfile(ctx context.Context, env *Env, profile client.Profile) error {
+	others, err := removeProfile(ctx, env, profile)
+	if err != nil {
 		return err
 	}
 	// A rotation that was interrupted has left another key.
@@ -455,4 +447,19 @@ func removeProfile(ctx context.Context, env *Env, profile client.Profile, withKe
 		}
 	}
 	return nil
+}
+
+// removeProfile removes a profile, and keeps its key. It returns those that are left.
+func removeProfile(
+	ctx context.Context, env *Env, profile client.Profile,
+) (others client.Profiles, err error) {
+	err = env.Folders.ChangeProfiles(ctx, func(all *client.Profiles) error {
+		delete(all.ByName, profile.Name)
+		if all.Default == profile.Name {
+			all.Default = ""
+		}
+		others = *all
+		return nil
+	})
+	return others, err
 }

@@ -164,7 +164,7 @@ func (c *ProfileRemoveCommand) Run(ctx context.Context, env *Env) error {
 	if err := env.Folders.ForgetSession(profile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := removeProfile(ctx, env, profile, false); err != nil {
+	if _, err := removeProfile(ctx, env, profile); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(env.Out, "Removed profile %s. Its key stays in %s.\n", c.Name,
