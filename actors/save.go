@@ -129,17 +129,19 @@ func (e *Engine) saveDue(now time.Time) bool {
 // manifest, and only AFTER all of that was read back, the cut.
 func (e *Engine) Save() error { return e.save(nil, atOnce) }
 
-// How a save uses the processor.
+// saveSpeed is how a save uses the processor.
+type saveSpeed bool
+
 const (
-	atOnce     = false
-	withPauses = true
+	atOnce     saveSpeed = false
+	withPauses saveSpeed = true
 )
 
 // save is Save. Earlier sections of the given projects leave the files of the snapshot.
-func (e *Engine) save(gone map[id.ID]bool, pauses bool) error {
+func (e *Engine) save(gone map[id.ID]bool, speed saveSpeed) error {
 	e.saver.running.Lock()
 	defer e.saver.running.Unlock()
-	if pauses {
+	if speed == withPauses {
 		e.saver.pacer.begin()
 		defer e.saver.pacer.end()
 	}
