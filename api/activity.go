@@ -111,7 +111,7 @@ type activityBuild struct {
 
 func readActivity(c *Call, _ *None) (Reply, error) {
 	b := &activityBuild{
-		call: c, access: c.access(false), now: c.Now, read: map[id.ID]*work.Project{},
+		call: c, access: c.access(), now: c.Now, read: map[id.ID]*work.Project{},
 		expired: map[id.ID]bool{},
 		data: OwnActivity{
 			Held: []OwnTask{}, Blocked: []OwnTask{}, Expired: []OwnTask{}, Events: []OwnEvent{},

@@ -247,8 +247,19 @@ var sourcePrefixes = map[work.Source]id.Prefix{
 	work.SourceFork: id.Changeset,
 }
 
-// changeset returns the wire form; whole means with its operations, which it must have then.
-func (c *Call) changeset(p *work.Project, from *work.Changeset, whole bool) Changeset {
+// changeset returns the wire form of a changeset that has its operations.
+func (c *Call) changeset(p *work.Project, from *work.Changeset) Changeset {
+	record := c.changesetHead(p, from)
+	operations := make([]OperationRecord, len(from.Ops))
+	for at := range from.Ops {
+		operations[at] = operationRecord(p, from, &from.Ops[at])
+	}
+	record.Operations = &operations
+	return record
+}
+
+// changesetHead returns the wire form without the operations.
+func (c *Call) changesetHead(p *work.Project, from *work.Changeset) Changeset {
 	record := Changeset{
 		ID: from.ID.Format(id.Changeset), ProjectID: p.ID.Format(id.Project),
 		Sequence: from.Sequence, Author: c.agentRef(from.Author),
@@ -261,13 +272,6 @@ func (c *Call) changeset(p *work.Project, from *work.Changeset, whole bool) Chan
 		CreatedAt: Time(from.CreatedAt), Origin: changesetOrigin(p.ChangesetOrigin(from)),
 	}
 	record.ParentID = idOrNil(id.Changeset, p.ParentID(from))
-	if whole {
-		operations := make([]OperationRecord, len(from.Ops))
-		for at := range from.Ops {
-			operations[at] = operationRecord(p, from, &from.Ops[at])
-		}
-		record.Operations = &operations
-	}
 	return record
 }
 

@@ -273,7 +273,7 @@ func (c *Call) checkpoint(
 		data.StateDropped = dropped(p.State())
 	}
 	if changeset, ok := p.Changeset(result.Changeset); ok {
-		published := c.changeset(p, changeset, true)
+		published := c.changeset(p, changeset)
 		data.Changeset = &published
 	}
 	if command.Handoff != nil {

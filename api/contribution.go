@@ -434,7 +434,7 @@ func acceptContribution(c *Call, body *AcceptContribution) (Reply, error) {
 			}
 			return Reply{Status: 200, Data: ContributionAccepted{
 				Contribution: c.contribution(p, from, plan),
-				Changeset:    c.changeset(p, changeset, true),
+				Changeset:    c.changeset(p, changeset),
 			}}, nil
 		})
 }

@@ -275,7 +275,7 @@ func (c *Call) eventsAfter(
 	filter *eventFilter, after feed.Position, limit int,
 ) (found foundEvents, err error) {
 	found = foundEvents{events: []Event{}, next: after, more: true}
-	access := c.access(!filter.project.IsZero())
+	access := c.accessFor(filter)
 	for looked := 0; looked < eventsReadMax; looked += eventsBatch {
 		page, err := c.Service.Engine.Activity(ActivityQuery{
 			After: found.next, Since: filter.since, Project: filter.project, Limit: eventsBatch,
@@ -340,8 +340,22 @@ type access struct {
 	known map[id.ID]*work.Project
 }
 
-func (c *Call) access(named bool) *access {
-	return &access{call: c, named: named, known: map[id.ID]*work.Project{}}
+// access is of a caller that has not named the project.
+func (c *Call) access() *access { return &access{call: c, known: map[id.ID]*work.Project{}} }
+
+// accessNamed is of a caller that has named the project.
+func (c *Call) accessNamed() *access {
+	access := c.access()
+	access.named = true
+	return access
+}
+
+// accessFor is of a caller that has named the project of a filter, if it has one.
+func (c *Call) accessFor(filter *eventFilter) *access {
+	if filter.project.IsZero() {
+		return c.access()
+	}
+	return c.accessNamed()
 }
 
 // project returns a project that the caller may read now, nil for others.

@@ -447,7 +447,7 @@ func deleteFile(c *Call, body *DeleteFile) (Reply, error) {
 	deleted, err := c.answer(project, command, func(p *work.Project, r work.Result) (Reply, error) {
 		changeset, _ := p.Changeset(r.Changeset)
 		return Reply{
-			Status: 200, Data: FileDeleted{Changeset: c.changeset(p, changeset, true)},
+			Status: 200, Data: FileDeleted{Changeset: c.changeset(p, changeset)},
 		}, nil
 	})
 	return deleted, c.holderFault(err)

@@ -57,7 +57,7 @@ func (f *Followed) Newest(limit int) (found []Happening, cursor string, err erro
 	if err != nil {
 		return nil, "", err
 	}
-	access := c.access(!f.filter.project.IsZero())
+	access := c.accessFor(&f.filter)
 	looked := 0
 	failed := c.Service.Engine.NewestActivity(feed.Position{Entry: head + 1}, projects,
 		func(record *feed.Record) feed.Step {

@@ -184,7 +184,7 @@ func (c *Call) box() (*box, error) {
 	items, head := c.Service.Engine.Inbox(c.Agent)
 	found := &box{head: head, marks: agent.Marks()}
 	look := &watchedFinder{
-		call: c, access: c.access(true), head: head, notified: make(map[identity.Place]bool, len(items)),
+		call: c, access: c.accessNamed(), head: head, notified: make(map[identity.Place]bool, len(items)),
 	}
 	for _, item := range items {
 		look.notified[eventOf(item.Place)] = true

@@ -429,7 +429,7 @@ func createCommunityProject(c *Call, body *CreateCommunityProject) (Reply, error
 	return c.answer(project, command, func(p *work.Project, r work.Result) (Reply, error) {
 		changeset, _ := p.Changeset(r.Changeset)
 		return Reply{Status: 201, Data: CreatedData{
-			Project: c.project(p), Changeset: c.changeset(p, changeset, true),
+			Project: c.project(p), Changeset: c.changeset(p, changeset),
 		}}, nil
 	})
 }

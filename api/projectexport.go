@@ -200,7 +200,7 @@ func (e *export) content(content []byte) {
 
 func (e *export) history() {
 	for changeset := range e.view.AllChangesets(true) {
-		record := e.call.changeset(e.view, changeset, true)
+		record := e.call.changeset(e.view, changeset)
 		e.fail(e.call.textFault)
 		if !e.add(record) {
 			return

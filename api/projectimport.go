@@ -159,7 +159,7 @@ func (i *importer) data(p *work.Project, r work.Result) ImportedData {
 	head, _ := p.Changeset(r.Changeset)
 	kept := p.Imported()
 	data := ImportedData{
-		Project: i.call.project(p), Changeset: i.call.changeset(p, head, false),
+		Project: i.call.project(p), Changeset: i.call.changesetHead(p, head),
 		Imported: ImportedCounts{
 			Changesets: p.ChangesetsCount(), Files: p.FilesCount(), Handoffs: len(kept.Handoffs),
 			Tasks: len(kept.Tasks), Artifacts: len(kept.Artifacts),

@@ -132,7 +132,7 @@ func (c *Call) unreadIn(p *work.Project) (unread []InboxItem, more bool) {
 		return nil, false
 	}
 	items, _ := c.Service.Engine.Inbox(c.Agent)
-	access, marks := c.access(true), agent.Marks()
+	access, marks := c.accessNamed(), agent.Marks()
 	for _, item := range slices.Backward(items) {
 		if item.Project != p.ID {
 			continue

@@ -60,7 +60,7 @@ func revertChangeset(c *Call, body *RevertChangeset) (Reply, error) {
 			if !published {
 				return Reply{}, errUnknownResult
 			}
-			data := ChangesetData{Changeset: c.changeset(p, changeset, true)}
+			data := ChangesetData{Changeset: c.changeset(p, changeset)}
 			return Reply{Status: 201, Data: data}, nil
 		})
 }

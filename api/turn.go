@@ -216,7 +216,7 @@ func submitTurn(c *Call, body *SubmitTurn) (Reply, error) {
 				return Reply{}, errUnknownResult
 			}
 			return Reply{Status: 201, Data: TurnSubmitted{
-				Changeset: c.changeset(p, changeset, true), Workspace: c.workspace(p, w, plan),
+				Changeset: c.changeset(p, changeset), Workspace: c.workspace(p, w, plan),
 			}}, nil
 		})
 }
