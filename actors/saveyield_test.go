@@ -54,18 +54,29 @@ func TestPacerLeavesTheProcessor(t *testing.T) {
 func TestUrgentSavesDoNotPause(t *testing.T) {
 	e := &Engine{stop: make(chan struct{})}
 	e.saver.wake = make(chan struct{}, 1)
-	const long = time.Hour
+	// pause begins a pause of an hour, and returns what waits for its end.
+	pause := func() (ends func(why string)) {
+		ended := make(chan struct{})
+		go func() {
+			e.pauseSave(time.Hour)
+			close(ended)
+		}()
+		return func(why string) {
+			t.Helper()
+			select {
+			case <-ended:
+			case <-time.After(10 * time.Second):
+				t.Fatal("a save pauses", why)
+			}
+		}
+	}
 	e.saver.hurry()
-	e.pauseSave(long)
+	pause()("although it was hurried")
 	<-e.saver.wake
 	e.space.short.Store(true)
-	e.pauseSave(long)
+	pause()("although space is short")
 	e.space.short.Store(false)
-	done := make(chan struct{})
-	go func() {
-		e.pauseSave(long)
-		close(done)
-	}()
+	ends := pause()
 	close(e.stop)
-	<-done
+	ends("although the engine stops")
 }
