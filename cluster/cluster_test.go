@@ -76,8 +76,8 @@ func answerTest(question []byte) ([]byte, error) {
 	return []byte("an answer"), nil
 }
 
-// TestQuestions puts questions to another member.
-func TestQuestions(t *testing.T) {
+// TestMemberAnswersQuestions puts questions to another member.
+func TestMemberAnswersQuestions(t *testing.T) {
 	f := newFixture(t, false)
 	f.networks[0].Serve(&inbox{})
 	ask := func(text string) (byte, string, error) {
@@ -93,8 +93,8 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// TestOrders sends orders and notes to another member.
-func TestOrders(t *testing.T) {
+// TestMemberCarriesOutOrders sends orders and notes to another member.
+func TestMemberCarriesOutOrders(t *testing.T) {
 	f := newFixture(t, false)
 	f.networks[0].Serve(&inbox{})
 	ask := func(kind byte, body string) (byte, error) {
@@ -269,8 +269,8 @@ func (f *fixture) until(box *inbox, action func()) *raftpb.Message {
 	}
 }
 
-// TestStrangers connects as those do who are not members, or not the one that they say.
-func TestStrangers(t *testing.T) {
+// TestStrangersAreRefused connects as those do who are not members, or not the one that they say.
+func TestStrangersAreRefused(t *testing.T) {
 	f, other := newFixture(t, false), newFixture(t, false)
 	box := &inbox{got: make(chan *raftpb.Message, 100)}
 	f.networks[0].Serve(box)
@@ -408,8 +408,8 @@ func TestAuthority(t *testing.T) {
 	}
 }
 
-// TestWeb passes requests on.
-func TestWeb(t *testing.T) {
+// TestRequestsArePassedOn passes requests on.
+func TestRequestsArePassedOn(t *testing.T) {
 	f := newFixture(t, false)
 	f.networks[0].Serve(&inbox{})
 	var served sync.WaitGroup

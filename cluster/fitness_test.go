@@ -8,8 +8,9 @@ import (
 	"pws/journal/replica"
 )
 
-// TestFitter chooses who leads in place of a member that is full, or whose data is damaged.
-func TestFitter(t *testing.T) {
+// TestFitterMemberLeads chooses who leads in place of a member that is full, or whose data is
+// damaged.
+func TestFitterMemberLeads(t *testing.T) {
 	now := time.Now()
 	voter := func(number, position uint64, full bool, damaged int) Asked {
 		return Asked{

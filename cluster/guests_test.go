@@ -10,8 +10,9 @@ import (
 	"pws/journal/replica"
 )
 
-// TestGuests asks whom a member takes for members that it has not learned of by the log.
-func TestGuests(t *testing.T) {
+// TestGuestsAreTakenForMembers asks whom a member takes for members that it has not learned of by
+// the log.
+func TestGuestsAreTakenForMembers(t *testing.T) {
 	a, b, c := replica.Member{Number: 1}, replica.Member{Number: 2}, replica.Member{Number: 3}
 	d, e := replica.Member{Number: 4, Address: "d:1"}, replica.Member{Number: 5, Address: "e:1"}
 	own := replica.Status{Member: 3, Applied: 10, Members: []replica.Member{a, b, c}}

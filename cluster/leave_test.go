@@ -57,9 +57,9 @@ func leaving(t *testing.T) (dir string) {
 	return dir
 }
 
-// TestLeave makes single servers of members, also of those that have lost a part, and goes on where
-// it was stopped.
-func TestLeave(t *testing.T) {
+// TestMembersBecomeSingleServers makes single servers of members, also of those that have lost a
+// part, and goes on where it was stopped.
+func TestMembersBecomeSingleServers(t *testing.T) {
 	remove := func(name string) func(dir string) error {
 		return func(dir string) error { return os.RemoveAll(filepath.Join(dir, name)) }
 	}

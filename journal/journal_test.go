@@ -94,9 +94,10 @@ func TestLocal(t *testing.T) {
 	}
 }
 
-// TestGate lets servers make batches on what they believe, and expects that those which take effect
-// form one log: each rests on all in front of it, and on the newest reign.
-func TestGate(t *testing.T) {
+// TestBatchesThatTakeEffectFormOneLog lets servers make batches on what they believe, and expects
+// that those which take effect form one log: each rests on all in front of it, and on the newest
+// reign.
+func TestBatchesThatTakeEffectFormOneLog(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var gate Gate
 		effective, newest := uint64(0), Reign(0)

@@ -11,9 +11,9 @@ import (
 	"pws/internal/disk/disktest"
 )
 
-// TestExpel has earlier versions and deleted sections leave the files with the run AFTER the next
-// one, and all others stay.
-func TestExpel(t *testing.T) {
+// TestExpelledSectionsLeaveTheFiles has earlier versions and deleted sections leave the files with
+// the run AFTER the next one, and all others stay.
+func TestExpelledSectionsLeaveTheFiles(t *testing.T) {
 	dir := t.TempDir()
 	s := mustOpen(t, Options{Dir: dir})
 	want := map[string]string{}

@@ -56,8 +56,9 @@ func noiseOf(size int) []byte {
 	return noise
 }
 
-// TestStore puts, replaces and removes parts, and finds the same AFTER another start.
-func TestStore(t *testing.T) {
+// TestPartsSurviveAnotherStart puts, replaces and removes parts, and finds the same AFTER another
+// start.
+func TestPartsSurviveAnotherStart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "uploads")
 	s, err := Open(Options{Dir: dir})
 	if err != nil {
@@ -126,8 +127,9 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// TestRoom refuses what is beyond the bound, and takes what replaces something smaller within it.
-func TestRoom(t *testing.T) {
+// TestUploadsAreBoundedByRoom refuses what is beyond the bound, and takes what replaces something
+// smaller within it.
+func TestUploadsAreBoundedByRoom(t *testing.T) {
 	d := disktest.New()
 	s := openOn(t, d, 3*headBytes+30)
 	mustPut(t, s, one, RecordNumber, record)

@@ -219,8 +219,8 @@ func TestReplacesWhatIsLeft(t *testing.T) {
 	}
 }
 
-// TestTogether has many put, read and forget at one time.
-func TestTogether(t *testing.T) {
+// TestSpillSurvivesConcurrentUse has many put, read and forget at one time.
+func TestSpillSurvivesConcurrentUse(t *testing.T) {
 	f := open(t, func(c *Config) { c.ReadBytesMax = 20 * aroundBytes })
 	var all sync.WaitGroup
 	failures := make(chan error, 8)

@@ -217,8 +217,8 @@ func openChanged(t *testing.T, content []byte) (text string, err error) {
 	return l.text(), nil
 }
 
-// TestRecords reads what was written, and refuses everything shorter and longer.
-func TestRecords(t *testing.T) {
+// TestOnlyWholeRecordsAreRead reads what was written, and refuses everything shorter and longer.
+func TestOnlyWholeRecordsAreRead(t *testing.T) {
 	for _, want := range []record{
 		{hard: hardOf(1, 2, 3)}, {entries: entriesOf(7, 8, "", "text")},
 		{hard: hardOf(1, 0, 1<<63), entries: entriesOf(1<<40, 9, "x"), base: &raftpb.Snapshot{

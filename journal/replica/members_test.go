@@ -12,8 +12,9 @@ import (
 	"pws/journal"
 )
 
-// TestChanges has the members AFTER changes of a group of two, of which one is a learner.
-func TestChanges(t *testing.T) {
+// TestMembersAfterChangesOfAGroup has the members AFTER changes of a group of two, of which one is
+// a learner.
+func TestMembersAfterChangesOfAGroup(t *testing.T) {
 	before, err := beginning(membersOf(1))
 	if err == nil {
 		before, err = before.after(Change{AddLearner, 2, addressOf(2)})
@@ -86,8 +87,8 @@ func TestStrangeChanges(t *testing.T) {
 	}
 }
 
-// TestDescriptors reads what was written, and nothing that is damaged.
-func TestDescriptors(t *testing.T) {
+// TestDamagedDescriptorsAreRefused reads what was written, and nothing that is damaged.
+func TestDamagedDescriptorsAreRefused(t *testing.T) {
 	g := &group{
 		members: []Member{{2, "two:1", true}, {300, "three:1", false}, {4000, "", true}},
 		removed: []uint64{3, 1},
@@ -119,8 +120,9 @@ func TestDescriptors(t *testing.T) {
 	}
 }
 
-// TestAdopt makes a log from a descriptor, and none from one in which a byte was changed.
-func TestAdopt(t *testing.T) {
+// TestLogIsAdoptedFromSoundDescriptors makes a log from a descriptor, and none from one in which a
+// byte was changed.
+func TestLogIsAdoptedFromSoundDescriptors(t *testing.T) {
 	o, n := lone(t, 0)
 	descriptor, err := n.Descriptor(0, []byte("m"))
 	if err != nil {
@@ -171,8 +173,9 @@ func TestDescriptorFormats(t *testing.T) {
 	}
 }
 
-// TestParted asks whether a removed member may end, by what the voters have answered.
-func TestParted(t *testing.T) {
+// TestRemovedMemberEndsByAnswersOfVoters asks whether a removed member may end, by what the voters
+// have answered.
+func TestRemovedMemberEndsByAnswersOfVoters(t *testing.T) {
 	own := Status{Member: 4, Removed: true, Applied: 10, Members: []Member{
 		{1, "a:1", true}, {2, "b:1", true}, {3, "c:1", true}, {5, "d:1", false},
 	}}

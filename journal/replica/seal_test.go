@@ -44,9 +44,10 @@ func works(t *testing.T, n *Node) (sent []*raftpb.Message) {
 	return sent
 }
 
-// TestListening lets a member start that may have lost the end of its log: it does not vote, and
-// does not ask for votes, until time has passed or until it has what a newer leader has.
-func TestListening(t *testing.T) {
+// TestMemberThatLostItsEndListensFirst lets a member start that may have lost the end of its log:
+// it does not vote, and does not ask for votes, until time has passed or until it has what a newer
+// leader has.
+func TestMemberThatLostItsEndListensFirst(t *testing.T) {
 	votes := func(n *Node, term uint64) bool {
 		n.Step(messageOf(raftpb.MsgVote, 2, term))
 		for _, m := range works(t, n) {

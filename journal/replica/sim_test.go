@@ -388,8 +388,8 @@ func TestReportsMayBeLost(t *testing.T) {
 	}
 }
 
-// TestIneligible runs groups with a server that may not lead.
-func TestIneligible(t *testing.T) {
+// TestGroupsWithAServerThatMayNotLead runs groups with a server that may not lead.
+func TestGroupsWithAServerThatMayNotLead(t *testing.T) {
 	reigns, first := 0, rand.Uint64()>>1
 	t.Logf("seed %d and the next 49", first)
 	for seed := first; seed < first+50; seed++ {

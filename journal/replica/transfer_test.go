@@ -32,9 +32,9 @@ func (h *hub) mustTransfer(to *resident) {
 	h.until("its reign", func() bool { return to.leading() != 0 })
 }
 
-// TestTransfer lets a new member lead AFTER all others have handed over and left. Readers and a
-// writer go on meanwhile, and nobody reads what is stale.
-func TestTransfer(t *testing.T) {
+// TestNewMemberLeadsAfterTransfer lets a new member lead AFTER all others have handed over and
+// left. Readers and a writer go on meanwhile, and nobody reads what is stale.
+func TestNewMemberLeadsAfterTransfer(t *testing.T) {
 	h := newHub(t, 3, steady)
 	h.leader().mustPut(1, 10)
 	stop := h.writer()
@@ -154,9 +154,9 @@ func TestTransferEnds(t *testing.T) {
 	}
 }
 
-// TestSummons has a leader ask a member for an election that has not applied a change yet. Who does
-// not lead asks in vain.
-func TestSummons(t *testing.T) {
+// TestOnlyLeadersAskForElections has a leader ask a member for an election that has not applied a
+// change yet. Who does not lead asks in vain.
+func TestOnlyLeadersAskForElections(t *testing.T) {
 	_, n := lone(t, 0)
 	data, err := proto.Marshal(Change{AddLearner, 4, addressOf(4)}.conf())
 	if err != nil {
