@@ -107,8 +107,9 @@ func (o *testEngine) unzip(data []byte) (all []string, modified time.Time) {
 	return all, modified
 }
 
-// TestArchive: an archive has the files of a changeset with its time, the same bytes every time.
-func TestArchive(t *testing.T) {
+// TestArchiveHasTheFilesOfAChangeset: an archive has the files of a changeset with its time, the
+// same bytes every time.
+func TestArchiveHasTheFilesOfAChangeset(t *testing.T) {
 	o := newTestEngine(t)
 	ada := o.register("ada")
 	project, _ := o.project(ada, work.Private)

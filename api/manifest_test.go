@@ -24,7 +24,7 @@ func (d *fakeEngine) manifestOf(t testing.TB, who string) map[string]any {
 	return manifest
 }
 
-func TestManifest(t *testing.T) {
+func TestManifestSummarisesAProject(t *testing.T) {
 	d, _, last := sample(t)
 	free := d.task(t, work.TaskSpec{Title: "free"})
 	d.task(t, work.TaskSpec{Title: "waits", Dependencies: []id.ID{free}})
@@ -180,8 +180,8 @@ func withoutReason(task any) string {
 	return fmt.Sprint(task)
 }
 
-// TestOutlines: what a reader of a language looks for first, cut to its bounds.
-func TestOutlines(t *testing.T) {
+// TestOutlinesOfLanguages: what a reader of a language looks for first, cut to its bounds.
+func TestOutlinesOfLanguages(t *testing.T) {
 	for _, c := range []struct{ path, content, want string }{
 		{
 			"a.md", "# One\ntext\n\n## Two\r\n    # deep\n        # code\n",

@@ -10,8 +10,8 @@ import (
 
 var placePattern = regexp.MustCompile(`<[^>]*>`)
 
-// TestAdvice: what advice names exists, and every code has advice for everybody.
-func TestAdvice(t *testing.T) {
+// TestAdviceNamesWhatExists: what advice names exists, and every code has advice for everybody.
+func TestAdviceNamesWhatExists(t *testing.T) {
 	for code, list := range adviceByCode {
 		fault.Lookup(code)
 		for _, one := range list {

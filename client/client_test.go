@@ -70,7 +70,7 @@ func refused(status int, code string, header ...string) http.HandlerFunc {
 	return answer(status, strings.Replace(refusal, "%CODE", code, 1), header...)
 }
 
-func TestRepeats(t *testing.T) {
+func TestRequestsAreRepeated(t *testing.T) {
 	for name, c := range map[string]struct {
 		request  Request
 		answers  []http.HandlerFunc
@@ -466,7 +466,7 @@ func TestKeyFile(t *testing.T) {
 	}
 }
 
-func TestProfiles(t *testing.T) {
+func TestProfilesChangeTogether(t *testing.T) {
 	folders, profile := profileIn(t, "http://localhost")
 	if _, err := mustProfiles(t, folders).Get(""); !errors.Is(err, ErrNoProfile) {
 		t.Errorf("no profiles: %v", err)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestDownload(t *testing.T) {
+func TestDownloadsAreRepeatedUntilTheyBegin(t *testing.T) {
 	torn := func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("begin"))
 		http.NewResponseController(w).Flush()

@@ -16,8 +16,9 @@ func refusedFor(status int, code, reason string) http.HandlerFunc {
 	return answer(status, strings.Replace(body, `"agent_id":"agt_1"`, `"reason":"`+reason+`"`, 1))
 }
 
-// TestUndone tells the ends of a request that had no effect from those that may have had one.
-func TestUndone(t *testing.T) {
+// TestUndoneRequestsAreKnown tells the ends of a request that had no effect from those that may
+// have had one.
+func TestUndoneRequestsAreKnown(t *testing.T) {
 	for name, c := range map[string]struct {
 		answers []http.HandlerFunc
 		undone  bool

@@ -17,7 +17,7 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-func TestCredentials(t *testing.T) {
+func TestCredentialsAreCheckedAndNotLogged(t *testing.T) {
 	f := start(t, Config{}, nil)
 	cases := []struct {
 		target string
@@ -75,7 +75,7 @@ func TestCredentials(t *testing.T) {
 
 var requestIDPattern = regexp.MustCompile(`req_[0-9a-hjkmnp-tv-z]{26}`)
 
-func TestQueries(t *testing.T) {
+func TestQueriesAreDecoded(t *testing.T) {
 	f := start(t, Config{}, nil)
 	cases := []struct{ query, want string }{
 		{"q=a", "map[q:a]"},
@@ -157,7 +157,7 @@ func TestConditionalReads(t *testing.T) {
 	}
 }
 
-func TestCompression(t *testing.T) {
+func TestCompressionFollowsAcceptEncoding(t *testing.T) {
 	f := start(t, Config{}, nil)
 	whole := f.ask(t, "GET", "/docs.md")
 	if whole.header.Get("Vary") != "Accept-Encoding" ||

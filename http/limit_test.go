@@ -243,7 +243,7 @@ func TestLimitDefinitions(t *testing.T) {
 	}
 }
 
-func TestAddresses(t *testing.T) {
+func TestAddressesOfOneNetworkShareAKey(t *testing.T) {
 	key := func(text string) string { return fmt.Sprint(addressKey(netip.MustParseAddr(text))) }
 	if key("2001:db8::1") != key("2001:db8::ffff:1") || key("2001:db8::1") == key("2001:db8:0:1::1") {
 		t.Error("IPv6 counts by /64")

@@ -288,7 +288,7 @@ func TestMethodsOfTheEndpoint(t *testing.T) {
 	}
 }
 
-func TestOrigins(t *testing.T) {
+func TestForeignOriginsAreRefused(t *testing.T) {
 	f := startMCP(t, Config{Origins: []string{"https://app.example"}}, nil)
 	tests := map[string]int{
 		"https://app.example": 400, "https://app.example.evil": 403, "http://localhost:6274": 400,
@@ -347,7 +347,7 @@ func TestDiscoverAndList(t *testing.T) {
 	}
 }
 
-func TestCalls(t *testing.T) {
+func TestToolCallsBecomeRequests(t *testing.T) {
 	f := startMCP(t, Config{}, nil)
 	const session = "Authorization: Bearer good"
 	key := "Idempotency-Key: k1"

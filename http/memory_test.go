@@ -317,7 +317,7 @@ func TestAnswersToWritesAreNotRefused(t *testing.T) {
 	waitFor(t, func() bool { return f.memory.used() == 0 })
 }
 
-func TestPace(t *testing.T) {
+func TestPatienceFollowsWhatWasMoved(t *testing.T) {
 	p := pace{rate: 1000, grace: 10 * time.Second, longest: 15 * time.Second}
 	for at, c := range []struct {
 		moved int

@@ -96,7 +96,7 @@ func TestHeadEqualsGet(t *testing.T) {
 	}
 }
 
-func TestSmuggling(t *testing.T) {
+func TestSmuggledRequestsAreRefused(t *testing.T) {
 	f := start(t, Config{}, nil)
 	const second = "GET /v1/agents/smuggled HTTP/1.1\r\nHost: h\r\n\r\n"
 	const body = `{"text":"a"}`
@@ -190,7 +190,7 @@ func TestChunkedBodies(t *testing.T) {
 	}
 }
 
-func TestBodies(t *testing.T) {
+func TestBodiesAreCheckedAndBounded(t *testing.T) {
 	f := start(t, Config{BodyMax: 1 << 20, BodyMemory: 2 << 20}, nil)
 	big := `{"text":"` + strings.Repeat("x", 1<<20) + `"}`
 	fits := `{"text":"` + strings.Repeat("y", 1<<20-11) + `"}`

@@ -222,7 +222,7 @@ func TestJSONBytes(t *testing.T) {
 	})
 }
 
-func TestShorten(t *testing.T) {
+func TestTextsAreShortened(t *testing.T) {
 	for _, c := range []struct {
 		text  string
 		chars int
@@ -358,8 +358,8 @@ func TestRecordShrinks(t *testing.T) {
 	}
 }
 
-// TestTotal: the length counts its own digits, across each power of ten.
-func TestTotal(t *testing.T) {
+// TestTotalCountsItself: the length counts its own digits, across each power of ten.
+func TestTotalCountsItself(t *testing.T) {
 	for _, bytes := range []int{0, 8, 9, 96, 97, 98, 995, 996, 997, 9994, 9995, 9996, 99_994} {
 		got := total(bytes)
 		if got != bytes+len(fmt.Sprint(got)) {

@@ -22,8 +22,8 @@ func TestReadmeHasTheExitCodes(t *testing.T) {
 	}
 }
 
-// TestClean has texts that would do something to a terminal.
-func TestClean(t *testing.T) {
+// TestControlCharactersAreCleaned has texts that would do something to a terminal.
+func TestControlCharactersAreCleaned(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain ü\ttext\n":          "plain ü\ttext\n",
 		"\x1b[2Jgone":              `\x1b[2Jgone`,

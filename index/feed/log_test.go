@@ -199,9 +199,9 @@ func (m *model) checkSince(t *rapid.T, l *Log, kept []Record) {
 	}
 }
 
-// TestRandom runs random appends, syncs, crashes, restarts and expiry. After each step the log must
-// match the model.
-func TestRandom(t *testing.T) {
+// TestFeedMatchesItsModel runs random appends, syncs, crashes, restarts and expiry. After each step
+// the log must match the model.
+func TestFeedMatchesItsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := disktest.New()
 		options := Options{
@@ -402,9 +402,9 @@ func TestSyncAfterKill(t *testing.T) {
 	}
 }
 
-// TestDamage flips each byte and truncates at each offset: no wrong record is ever returned, and
-// undetected loss is possible only at the end.
-func TestDamage(t *testing.T) {
+// TestDamagedRecordsAreNeverReturned flips each byte and truncates at each offset: no wrong record
+// is ever returned, and undetected loss is possible only at the end.
+func TestDamagedRecordsAreNeverReturned(t *testing.T) {
 	for name, options := range map[string]Options{
 		"whole files": {Events: 100_000},
 		"kept files":  {Events: 40, Each: 15},

@@ -6,9 +6,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestRecent compares the newest records with a list, and copies from before, which must stay as
-// they were.
-func TestRecent(t *testing.T) {
+// TestRecentMatchesAList compares the newest records with a list, and copies from before, which
+// must stay as they were.
+func TestRecentMatchesAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		first := rapid.Uint64Range(0, 3*chunkRecords).Draw(t, "first")
 		kept, next := recentFrom(first), first

@@ -60,9 +60,9 @@ func checkRedacted(t testing.TB, l *Log, all []Record) {
 	}
 }
 
-// TestRedact removes the texts of one project from all files, while a reader has an old view; the
-// log goes on, and is read again.
-func TestRedact(t *testing.T) {
+// TestRedactedTextsLeaveAllFiles removes the texts of one project from all files, while a reader
+// has an old view; the log goes on, and is read again.
+func TestRedactedTextsLeaveAllFiles(t *testing.T) {
 	dir := t.TempDir()
 	l, all := redactedLog(t, Options{Dir: dir, Newest: 1})
 	if name, err := disktest.Holding(dir, "xylophone"); err != nil || name == "" {

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestDamage checks that an index opens empty, at position 0, after any damage to its files.
-func TestDamage(t *testing.T) {
+// TestDamagedIndexOpensEmpty checks that an index opens empty, at position 0, after any damage to
+// its files.
+func TestDamagedIndexOpensEmpty(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "search")
 	x := open(t, dir)
 	durable := make(chan struct{})

@@ -215,8 +215,9 @@ func TestChangedDocumentsAreFoundInTheirCurrentState(t *testing.T) {
 	}
 }
 
-// TestPages checks that pages contain every match once, whatever is indexed between them.
-func TestPages(t *testing.T) {
+// TestPagesHaveEachMatchOnce checks that pages contain every match once, whatever is indexed
+// between them.
+func TestPagesHaveEachMatchOnce(t *testing.T) {
 	x, c := full(t, 600)
 	for _, query := range []*Query{
 		{Words: ParseWords("ki")},
