@@ -23,7 +23,7 @@ type Download struct {
 func (c *Client) Download(ctx context.Context, request *Request) (*Download, error) {
 	var response *http.Response
 	from := ""
-	err := c.repeated(ctx, request, func(next hop) error {
+	err := c.repeated(ctx, request, func(next target) error {
 		from = next.to
 		return c.withCredential(ctx, func(credential string) (err error) {
 			response, err = c.send(ctx, next, request, credential)

@@ -156,15 +156,15 @@ func (r *Request) mayBeSlow() bool {
 	return r.Slow || err != nil || values.Has("wait")
 }
 
-// hop is where an attempt goes: the base URL of an address, and what sends it there.
-type hop struct {
+// target is where an attempt goes: the base URL of an address, and what sends it there.
+type target struct {
 	to  string
 	via *http.Client
 }
 
 // signed sends a request with the credential.
 func (c *Client) signed(
-	ctx context.Context, next hop, request *Request,
+	ctx context.Context, next target, request *Request,
 ) (answer *Answer, err error) {
 	err = c.withCredential(ctx, func(credential string) error {
 		answer, err = c.once(ctx, next, request, credential)
@@ -210,7 +210,7 @@ func ReadAnswer(body io.Reader) ([]byte, error) {
 
 // once sends a request to an address and reads its answer.
 func (c *Client) once(
-	ctx context.Context, next hop, request *Request, credential string,
+	ctx context.Context, next target, request *Request, credential string,
 ) (*Answer, error) {
 	response, err := c.send(ctx, next, request, credential)
 	if err != nil {
@@ -239,7 +239,7 @@ func (c *Client) once(
 
 // send sends a request to an address. The caller closes the body of the answer.
 func (c *Client) send(
-	ctx context.Context, next hop, request *Request, credential string,
+	ctx context.Context, next target, request *Request, credential string,
 ) (*http.Response, error) {
 	limit := headerTimeout
 	if next.via == c.prompt {

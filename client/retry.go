@@ -27,8 +27,8 @@ const (
 	roundPauseMax = time.Second
 )
 
-// course is the way of one request over the addresses of its client.
-type course struct {
+// attempts are those of one request at the addresses of its client.
+type attempts struct {
 	client  *Client
 	request *Request
 	begun   time.Time
@@ -50,33 +50,33 @@ type course struct {
 	patient bool
 }
 
-func (c *Client) course(request *Request) *course {
-	return &course{
+func (c *Client) attempts(request *Request) *attempts {
+	return &attempts{
 		client: c, request: request, begun: c.now(), at: int(c.addresses.current.Load()), early: -1,
 	}
 }
 
 // address is the base URL to send to.
-func (w *course) address() string { return w.client.addresses.all[w.at] }
+func (w *attempts) address() string { return w.client.addresses.all[w.at] }
 
-// hop is where the next attempt goes.
-func (w *course) hop() hop {
+// target is where the next attempt goes.
+func (w *attempts) target() target {
 	if w.prompt() {
-		return hop{w.address(), w.client.prompt}
+		return target{w.address(), w.client.prompt}
 	}
-	return hop{w.address(), w.client.http}
+	return target{w.address(), w.client.http}
 }
 
 // prompt reports whether the next attempt leaves an address early that does not answer: another one
 // may, with no other effect. Where no round follows, the last address gets its time.
-func (w *course) prompt() bool {
+func (w *attempts) prompt() bool {
 	c := w.client
 	return !w.patient && c.addresses.several() && w.request.repeatable(true) &&
 		!w.request.mayBeSlow() && (c.RetryFor > 0 || w.tried < len(c.addresses.all)-1)
 }
 
 // leftEarly reports whether an attempt was one of those, and had no answer in time.
-func (w *course) leftEarly(err error) bool {
+func (w *attempts) leftEarly(err error) bool {
 	var unsent *unsentError
 	var lost *UnreachableError
 	var slow net.Error
@@ -90,20 +90,20 @@ func (w *course) leftEarly(err error) bool {
 // ends a pause, the error is that of the context and that of the last attempt.
 func (c *Client) Do(ctx context.Context, request *Request) (*Answer, error) {
 	var answer *Answer
-	err := c.repeated(ctx, request, func(next hop) (err error) {
+	err := c.repeated(ctx, request, func(next target) (err error) {
 		answer, err = c.signed(ctx, next, request)
 		return err
 	})
 	return answer, err
 }
 
-// repeated calls send with the next hop until it succeeds, or should not be called again.
+// repeated calls send with the next target until it succeeds, or should not be called again.
 func (c *Client) repeated(
-	ctx context.Context, request *Request, send func(next hop) error,
+	ctx context.Context, request *Request, send func(next target) error,
 ) error {
-	way := c.course(request)
+	way := c.attempts(request)
 	for {
-		err := send(way.hop())
+		err := send(way.target())
 		if ctx.Err() != nil {
 			return way.ended(err)
 		}
@@ -123,21 +123,21 @@ func (c *Client) repeated(
 	}
 }
 
-// fate is what may follow a failed attempt.
-type fate int
+// outcome is what may follow a failed attempt.
+type outcome int
 
 const (
 	// final: the error is the answer.
-	final fate = iota
+	final outcome = iota
 	// later: the same server may carry out the request after a pause.
 	later
 	// elsewhere: another server may carry it out now.
 	elsewhere
 )
 
-// fate says what may follow. A request that may have taken effect is not sent again unless a second
-// execution has no other effect than the first.
-func (w *course) fate(err error) fate {
+// outcome says what may follow. A request that may have taken effect is not sent again unless a
+// second execution has no other effect than the first.
+func (w *attempts) outcome(err error) outcome {
 	safe := w.request.repeatable(w.client.addresses.several())
 	var failure *Failure
 	var unreachable *UnreachableError
@@ -170,7 +170,7 @@ func (w *course) fate(err error) fate {
 
 // note notes whether the present address has answered, for the requests that follow. An attempt
 // that got no credential was not sent.
-func (w *course) note(err error) {
+func (w *attempts) note(err error) {
 	var lost *UnreachableError
 	var failure *Failure
 	var unsent *unsentError
@@ -185,12 +185,12 @@ func (w *course) note(err error) {
 
 // next goes to the address of the next attempt. It returns how long to wait before, and false if
 // there should be none.
-func (w *course) next(err error) (time.Duration, bool) {
-	c, fate := w.client, w.fate(err)
+func (w *attempts) next(err error) (time.Duration, bool) {
+	c, outcome := w.client, w.outcome(err)
 	switch {
-	case fate == final:
+	case outcome == final:
 		return 0, false
-	case fate == elsewhere && c.addresses.several():
+	case outcome == elsewhere && c.addresses.several():
 		if w.early < 0 && w.leftEarly(err) {
 			w.early = w.at
 		}
@@ -215,14 +215,14 @@ func (w *course) next(err error) (time.Duration, bool) {
 }
 
 // within reports whether a pause ends in that time of the request.
-func (w *course) within(wait, most time.Duration) bool {
+func (w *attempts) within(wait, most time.Duration) bool {
 	return !w.client.now().Add(wait).After(w.begun.Add(most))
 }
 
 // move goes to the next address. It returns no pause within a round: a round that has begun is
 // completed, so that one slow server does not take the time of the others. What gets no credential
 // has asked all addresses for one.
-func (w *course) move(err error) time.Duration {
+func (w *attempts) move(err error) time.Duration {
 	several := len(w.client.addresses.all)
 	w.at = (w.at + 1) % several
 	w.asked = max(w.asked, askedPause(err))
@@ -238,8 +238,8 @@ func (w *course) move(err error) time.Duration {
 }
 
 // reconnect is next for a stream, which has no end.
-func (w *course) reconnect(err error) time.Duration {
-	if w.fate(err) == elsewhere && w.client.addresses.several() {
+func (w *attempts) reconnect(err error) time.Duration {
+	if w.outcome(err) == elsewhere && w.client.addresses.several() {
 		return w.move(err)
 	}
 	wait := max(firstPause<<min(w.attempts, attemptsMax), askedPause(err))
@@ -249,7 +249,7 @@ func (w *course) reconnect(err error) time.Duration {
 
 // progressed notes that a stream has brought something: its pauses begin anew. The round goes on,
 // so that servers that end each stream are not asked without a pause.
-func (w *course) progressed() { w.attempts, w.rounds = 0, 0 }
+func (w *attempts) progressed() { w.attempts, w.rounds = 0, 0 }
 
 // askedPause is the pause that an answer asks for.
 func askedPause(err error) time.Duration {

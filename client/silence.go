@@ -56,7 +56,7 @@ func (s *silence) send(out *http.Request, body []byte) {
 	if len(body) > 0 {
 		out.Body = &watched{io.NopCloser(bytes.NewReader(body)), s, s.limit, false}
 	}
-	// The transport must not repeat a request with a key unseen: see course.unsure.
+	// The transport must not repeat a request with a key unseen: see attempts.unsure.
 	out.GetBody = nil
 }
 

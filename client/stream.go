@@ -33,7 +33,7 @@ const (
 func (c *Client) Events(
 	ctx context.Context, path, after string, handle func(Event) error,
 ) error {
-	way := c.course(&Request{Method: http.MethodGet, Path: path})
+	way := c.attempts(&Request{Method: http.MethodGet, Path: path})
 	for {
 		before := after
 		err := c.events(ctx, way, &after, handle)
@@ -59,7 +59,7 @@ func (c *Client) Events(
 
 // events reads one connection. It writes the ID of each handled event to after.
 func (c *Client) events(
-	ctx context.Context, way *course, after *string, handle func(Event) error,
+	ctx context.Context, way *attempts, after *string, handle func(Event) error,
 ) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -70,7 +70,7 @@ func (c *Client) events(
 	}
 	var response *http.Response
 	err := c.withCredential(ctx, func(credential string) (err error) {
-		response, err = c.openStream(ctx, hop{way.address(), c.http}, &request, credential)
+		response, err = c.openStream(ctx, target{way.address(), c.http}, &request, credential)
 		return err
 	})
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *Client) events(
 
 // openStream sends the request of a stream. Answers that are none are errors.
 func (c *Client) openStream(
-	ctx context.Context, next hop, request *Request, credential string,
+	ctx context.Context, next target, request *Request, credential string,
 ) (*http.Response, error) {
 	response, err := c.send(ctx, next, request, credential)
 	if err != nil {

@@ -69,7 +69,7 @@ func (f *Failure) undone() bool {
 
 // ended is the error that the request ends with. A refusal for now, such as that of a limit, says
 // nothing about attempts before it.
-func (w *course) ended(err error) error {
+func (w *attempts) ended(err error) error {
 	if w.unsure && Undone(err) && !(Refused(err) && decided(err)) {
 		return &unsureError{err}
 	}
