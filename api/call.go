@@ -56,8 +56,8 @@ type Call struct {
 	readFault error
 	// firstAt is when the original request was answered if this one is a repeat.
 	firstAt int64
-	// leavesOut makes said leave texts out, leftOut is whether it has. textFault is the first error
-	// that it met.
+	// leavesOut makes recordText leave texts out, leftOut is whether it has. textFault is the first
+	// error that it met.
 	leavesOut, leftOut bool
 	textFault          error
 }

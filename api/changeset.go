@@ -263,7 +263,7 @@ func (c *Call) changesetHead(p *work.Project, from *work.Changeset) Changeset {
 	record := Changeset{
 		ID: from.ID.Format(id.Changeset), ProjectID: p.ID.Format(id.Project),
 		Sequence: from.Sequence, Author: c.agentRef(from.Author),
-		Message: c.said(from.Message, from.Away),
+		Message: c.recordText(from.Message, from.Away),
 		Source:  ChangesetSource{Type: SourceType(from.Source.String()), ID: c.sourceID(p, from)},
 		Count:   from.OpCount,
 		Stats: ChangesetStats{
@@ -352,7 +352,7 @@ func (h *changesetHeads) append(dst []byte, from *work.Changeset) []byte {
 		dst = append(dst, `},"message":`...)
 		h.by.end = len(dst)
 	}
-	dst = jsonschema.AppendString(dst, h.call.said(from.Message, from.Away))
+	dst = jsonschema.AppendString(dst, h.call.recordText(from.Message, from.Away))
 	dst = append(dst, `,"source":{"type":"`...)
 	dst = append(dst, from.Source.String()...)
 	dst = append(dst, `","id":`...)

@@ -157,7 +157,7 @@ func (p *changesetsPage) add(sequence uint32) {
 		if p.messages == nil {
 			p.messages = map[int]string{}
 		}
-		message = p.call.said("", p.read.Away)
+		message = p.call.recordText("", p.read.Away)
 		p.messages[len(p.sequences)] = message
 	}
 	p.size += changesetHeadBytes + jsonschema.StringBytes(message)

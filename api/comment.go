@@ -79,7 +79,7 @@ func (c *Call) comment(p *work.Project, from *work.Comment) Comment {
 	record := Comment{
 		ID: from.ID.Format(id.Comment), DiscussionID: from.Discussion.Format(id.Discussion),
 		ProjectID: p.ID.Format(id.Project), Author: c.agentRef(from.Author),
-		Body:     c.said(from.Body, from.Away),
+		Body:     c.recordText(from.Body, from.Away),
 		Mentions: c.agentRefs(from.Mentions), CreatedAt: Time(from.CreatedAt),
 		Origin: recordOrigin(id.Comment, p.CommentOrigin(from)),
 	}

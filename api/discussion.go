@@ -173,7 +173,7 @@ const (
 func (c *Call) newDiscussion(p *work.Project, from *work.Discussion) Discussion {
 	record := Discussion{
 		ID: from.ID.Format(id.Discussion), ProjectID: p.ID.Format(id.Project), Title: from.Title,
-		Body:   c.said(from.Body, from.Away),
+		Body:   c.recordText(from.Body, from.Away),
 		Author: c.agentRef(from.Author), Mentions: c.agentRefs(from.Mentions),
 		Status: from.Status.String(), CreatedAt: Time(from.CreatedAt),
 		UpdatedAt: Time(max(from.CreatedAt, from.ChangedAt, from.Deleted.At)),

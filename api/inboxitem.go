@@ -82,12 +82,12 @@ func (c *Call) subjectTexts(view *work.Project, one *boxed) (title, text string)
 		}
 	case work.SubjectDiscussion:
 		if d, ok := view.Discussion(subject); ok {
-			return d.Title, c.said(d.Body, d.Away)
+			return d.Title, c.recordText(d.Body, d.Away)
 		}
 	case work.SubjectComment:
 		if comment, ok := view.Comment(subject); ok {
 			d, _ := view.Discussion(comment.Discussion)
-			return d.Title, c.said(comment.Body, comment.Away)
+			return d.Title, c.recordText(comment.Body, comment.Away)
 		}
 	case work.SubjectProject:
 		switch one.Kind {
@@ -177,7 +177,7 @@ func (c *Call) recordTexts(view *work.Project, subject work.Subject) (title, tex
 		if !ok {
 			break
 		}
-		if message := c.said(changeset.Message, changeset.Away); message != "" {
+		if message := c.recordText(changeset.Message, changeset.Away); message != "" {
 			first, _, _ := strings.Cut(message, "\n")
 			return first, message
 		}

@@ -8,10 +8,10 @@ import (
 	"pws/work"
 )
 
-// said returns a text of a record that may be stored away; ref is nil if it is not. One that an
-// operator has removed is empty. One that is damaged is empty, too, and sound returns the error.
+// recordText returns a text of a record that may be stored away; ref is nil if it is not. One that
+// an operator has removed is empty. One that is damaged is empty, too, and sound returns the error.
 // While an answer is rendered that the log does not have yet, texts are left out.
-func (c *Call) said(text string, ref *work.Away) string {
+func (c *Call) recordText(text string, ref *work.Away) string {
 	if ref == nil {
 		return text
 	}
@@ -35,7 +35,7 @@ func (c *Call) withMessage(from *work.Changeset) *work.Changeset {
 		return from
 	}
 	whole := *from
-	whole.Message, whole.Away = c.said("", from.Away), nil
+	whole.Message, whole.Away = c.recordText("", from.Away), nil
 	return &whole
 }
 
@@ -77,15 +77,15 @@ func (c *Call) withTexts(p *work.Project, data []byte) ([]byte, error) {
 		switch member {
 		case `"changeset"`:
 			if one, ok := p.Changeset(parsed(id.Changeset, record.ID)); ok && one.Away != nil {
-				return withMember(raw, "message", c.said("", one.Away))
+				return withMember(raw, "message", c.recordText("", one.Away))
 			}
 		case `"discussion"`:
 			if one, ok := p.Discussion(parsed(id.Discussion, record.ID)); ok && one.Away != nil {
-				return withMember(raw, "body", c.said("", one.Away))
+				return withMember(raw, "body", c.recordText("", one.Away))
 			}
 		case `"comment"`:
 			if one, ok := p.Comment(parsed(id.Comment, record.ID)); ok && one.Away != nil {
-				return withMember(raw, "body", c.said("", one.Away))
+				return withMember(raw, "body", c.recordText("", one.Away))
 			}
 		case `"handoff"`:
 			if one, ok := p.Handoff(parsed(id.Handoff, record.ID)); ok && one.Away != nil {

@@ -99,7 +99,7 @@ func (b *resumeBuild) messageOf(from *work.Changeset) string {
 		}
 		b.taskBytes += from.Away.Bytes
 	}
-	return b.call.said(from.Message, from.Away)
+	return b.call.recordText(from.Message, from.Away)
 }
 
 // change is a ResumeChange.

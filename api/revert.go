@@ -47,7 +47,7 @@ func revertChangeset(c *Call, body *RevertChangeset) (Reply, error) {
 			if !ok || !c.mayWriteFiles(view) {
 				return nil, nil
 			}
-			message = c.said(reverted.Message, reverted.Away)
+			message = c.recordText(reverted.Message, reverted.Away)
 			return view.PlanReversal(reverted, c.Service.Engine.Blob, c.Service.knownMerges())
 		},
 		func(plan *work.MergePlan) work.Command {
