@@ -13,7 +13,7 @@ func (w *Web) decisionForms() []*api.Operation {
 	again := (*visit).contribution
 	return []*api.Operation{
 		w.form("review", path+"/review", again, review),
-		w.expensive(w.form("accept", path+"/accept", again, accept)),
+		w.form("accept", path+"/accept", again, accept),
 		w.form("reject", path+"/reject", again, reject),
 	}
 }

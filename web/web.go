@@ -45,7 +45,33 @@ func (w *Web) Table() []*api.Operation {
 	} {
 		all = append(all, some...)
 	}
+	chargeForms(all)
 	return all
+}
+
+// chargeForms declares forms as expensive whose page is: a form that is refused makes its page
+// again.
+func chargeForms(all []*api.Operation) {
+	pages := map[string]*api.Operation{}
+	for _, one := range all {
+		if one.Method == "GET" {
+			pages[one.Path] = one
+		}
+	}
+	for _, one := range all {
+		if one.Method == "POST" {
+			page := formPage(pages, one.Path)
+			one.Expensive = page != nil && page.Expensive
+		}
+	}
+}
+
+// formPage is the page that has a form, by the address of the form; nil if it is no page.
+func formPage(pages map[string]*api.Operation, path string) *api.Operation {
+	if page := pages[path]; page != nil {
+		return page
+	}
+	return pages[path[:strings.LastIndexByte(path, '/')]]
 }
 
 // visit is one request for a page.

@@ -89,3 +89,36 @@ func TestEachPageHasATemplate(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusedFormsOfExpensivePages: a form that is refused makes its page again, so it costs what
+// the page costs.
+func TestRefusedFormsOfExpensivePages(t *testing.T) {
+	all := New().Table()
+	pages := map[string]*api.Operation{}
+	for _, one := range all {
+		if one.Method == "GET" {
+			pages[one.Path] = one
+		}
+	}
+	expensive := 0
+	for _, one := range all {
+		if one.Method != "POST" || one.Category != api.CategoryWrite {
+			continue
+		}
+		page := formPage(pages, one.Path)
+		if page == nil {
+			t.Errorf("%s (%s) has no page", one.Name, one.Path)
+			continue
+		}
+		if one.Expensive != page.Expensive {
+			t.Errorf("%s: expensive %v, but its page, %s: %v",
+				one.Name, one.Expensive, page.Name, page.Expensive)
+		}
+		if one.Expensive {
+			expensive++
+		}
+	}
+	if expensive < 3 {
+		t.Errorf("%d forms are expensive", expensive)
+	}
+}
