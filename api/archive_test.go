@@ -251,6 +251,9 @@ func (s *spending) Spent() time.Duration {
 	return time.Duration(s.looks*s.step) * time.Millisecond
 }
 
+// Render implements api.Meter.
+func (*spending) Render(bool, func()) bool { return false }
+
 // Charge implements api.Meter.
 func (*spending) Charge(time.Duration) {}
 
@@ -335,6 +338,9 @@ func (refusing) RateLevels() []api.RateLevel { return nil }
 
 // Spent implements api.Meter.
 func (refusing) Spent() time.Duration { return 0 }
+
+// Render implements api.Meter.
+func (refusing) Render(bool, func()) bool { return false }
 
 // Charge implements api.Meter.
 func (refusing) Charge(time.Duration) {}

@@ -81,6 +81,10 @@ type Meter interface {
 	Spent() time.Duration
 	// Charge charges the caller for processor time that a project or identity has used for it.
 	Charge(spent time.Duration)
+	// Render runs what makes HTML of a text for a page, and charges the caller for it. Unless it is
+	// small, it waits for one of few places first. It returns false, AFTER it has run nothing, if the
+	// caller has no processor time left, or gets no place in time.
+	Render(small bool, make func()) bool
 	// Yield lets other expensive requests run BEFORE the caller goes on.
 	Yield()
 }

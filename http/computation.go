@@ -39,7 +39,7 @@ func (s *Server) beginComputing(x *exchange) error {
 		return s.notComputed(short)
 	}
 	if own.ready != nil {
-		if err := s.awaitSlot(x, own); err != nil {
+		if err := s.awaitSlot(x, own, s.cfg.computingWait); err != nil {
 			s.computing.leave(own)
 			return err
 		}
@@ -56,10 +56,10 @@ func (s *Server) beginComputing(x *exchange) error {
 
 // awaitSlot waits for a slot. Errors: RATE_LIMITED AFTER the longest time or if the client has
 // left, SHUTTING_DOWN.
-func (s *Server) awaitSlot(x *exchange, own *slot) error {
+func (s *Server) awaitSlot(x *exchange, own *slot, longest time.Duration) error {
 	begun := time.Now()
 	defer func() { x.waited += time.Since(begun) }()
-	over := s.cfg.after(s.cfg.computingWait)
+	over := s.cfg.after(longest)
 	check := time.NewTicker(s.cfg.clientCheck)
 	defer check.Stop()
 	peer, tracked := x.ctx.Conn().(*conn)
@@ -179,15 +179,23 @@ func (x *exchange) Charge(spent time.Duration) {
 
 // overspent refuses a request whose caller has no processor time left. Errors: RATE_LIMITED.
 func (c *computation) overspent(x *exchange) error {
+	one, now := c.usedUp(x.call.Now)
+	if one == nil {
+		return nil
+	}
+	x.rates.tightest, x.rates.level, x.overLimit = one, now, true
+	x.rates.policy = x.server.limiter.of(x.operation(), &c.who).expensive
+	return limitFault(one, now, x.call.Now)
+}
+
+// usedUp is the limit of which the caller has no processor time left, and its level; nil for none.
+func (c *computation) usedUp(millis int64) (*limit, level) {
 	for _, one := range c.limits {
-		now := one.buckets.owed(c.who.key(one), x.call.Now*1e6)
-		if now.remaining == 0 {
-			x.rates.tightest, x.rates.level, x.overLimit = one, now, true
-			x.rates.policy = x.server.limiter.of(x.operation(), &c.who).expensive
-			return limitFault(one, now, x.call.Now)
+		if now := one.buckets.owed(c.who.key(one), millis*1e6); now.remaining == 0 {
+			return one, now
 		}
 	}
-	return nil
+	return nil, level{}
 }
 
 // slicedWriter sends the answer of a computation, which holds no slot while it waits for the

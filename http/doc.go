@@ -76,6 +76,10 @@
 // A request with a body above 256 KiB is treated like an expensive operation, because to decode it
 // takes as long.
 //
+// Texts that a page shows as HTML have places and a queue of their own, with the same turns, bounds
+// and limits of processor time (rendering.go). A text whose caller gets no place is shown as it was
+// written. Small and remembered ones need none.
+//
 // # Writes
 //
 // A bounded number of writes is carried out at one time (admission.go). The others wait for their

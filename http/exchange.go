@@ -48,6 +48,8 @@ type exchange struct {
 	inflating int64
 	// computed is the expensive part of the request, nil if there is none.
 	computed *computation
+	// waitedPlace is how long it has waited for places in which texts become HTML.
+	waitedPlace time.Duration
 	// overLimit says that the request exceeds a rate limit, and cutOff that its connection is closed
 	// for that, without waiting for the client.
 	overLimit, cutOff bool

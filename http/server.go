@@ -186,6 +186,8 @@ type Server struct {
 	slots    waitSlots
 	// computing has the slots of expensive operations.
 	computing computing
+	// rendering is the queue of texts that become HTML.
+	rendering computing
 	// writes has the permits of writes.
 	writes admission
 	mcp    *mcpServer
@@ -255,6 +257,7 @@ func newServer(
 	s.refusals = newBuckets(refusalsFree, refusalsSeconds, cfg.LimitKeys)
 	s.memory.bounds = memoryBounds(cfg.BodyMemory, int64(cfg.BodyMax))
 	s.computing.init(cfg.Expensive)
+	s.rendering.init(max(1, runtime.GOMAXPROCS(0)/2))
 	s.writes.init(cfg.Writes)
 	s.slots.init(cfg.Waiting, cfg.WaitingPerAgent, cfg.WaitingPerIP)
 	s.conns.places.bounds = bounds{

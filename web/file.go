@@ -173,7 +173,7 @@ func (v *visit) file() (view, error) {
 	text := plain(deref(found.File.Content))
 	all.File.Content = nil
 	if all.Markdown = isMarkdown(all.File.Path); all.Markdown && v.Query["view"] != "source" {
-		if done := v.web.rendered(head.ID, all.File.Path, text, all.query(), 3); done.OK {
+		if done := v.rendered(head.ID, all.File.Path, text, all.query(), 3); done.OK {
 			all.Rendered = done.HTML
 		}
 	}
@@ -182,7 +182,7 @@ func (v *visit) file() (view, error) {
 		if from, err := strconv.Atoi(v.Query["from"]); err == nil {
 			all.First = from
 		}
-		all.cut(v.web.texts.Code(all.File.Path, text), text)
+		all.cut(v.web.texts.Code(all.File.Path, text, placeOf(v.Call)), text)
 	}
 	made.Title, made.Data = all.File.Path, all
 	made.inInterface(head, "projects/"+head.ID+"/changesets/"+all.At+"/files/"+escaped)

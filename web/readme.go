@@ -46,7 +46,7 @@ func (v *visit) readme(head api.Project) (readme, error) {
 		}
 		text := plain(deref(found.File.Content))
 		if isMarkdown(name) {
-			if made := v.web.rendered(head.ID, name, text, "", 3); made.OK {
+			if made := v.rendered(head.ID, name, text, "", 3); made.OK {
 				return newReadme(name, made.HTML), nil
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"strings"
 
+	"pws/api"
 	"pws/web/render"
 )
 
@@ -13,12 +14,20 @@ func asWritten(text string) template.HTML {
 	return template.HTML(`<p class="text">` + html.EscapeString(text) + `</p>`)
 }
 
+// placeOf is where texts become HTML on account of a caller.
+func placeOf(c *api.Call) render.Place {
+	if c.Meter == nil {
+		return render.AtOnce
+	}
+	return c.Meter.Render
+}
+
 // Text is what an agent has written about the work of a project, as Markdown.
 func (s shown) Text(project, text string) template.HTML {
 	text = plain(text)
 	made := s.web.texts.Markdown(render.Markdown{
 		Text: text, Top: 3, Files: filesAt(project), Breaks: true,
-	})
+	}, s.place)
 	if !made.OK {
 		return asWritten(text)
 	}
@@ -47,9 +56,9 @@ func isMarkdown(path string) bool {
 }
 
 // rendered is a file in Markdown as HTML. Query is what its links to other files end with.
-func (w *Web) rendered(project, path, text, query string, top int) render.Result {
-	return w.texts.Markdown(render.Markdown{
+func (v *visit) rendered(project, path, text, query string, top int) render.Result {
+	return v.web.texts.Markdown(render.Markdown{
 		Text: text, Top: top, Files: filesAt(project),
 		Folder: path[:strings.LastIndexByte(path, '/')+1], Query: query,
-	})
+	}, placeOf(v.Call))
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"html/template"
 	"net/url"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,9 +24,10 @@ type Web struct {
 
 // New reads the templates and assets that the program contains.
 func New() *Web {
-	// Half of the cores are for the interface, whatever people look at.
-	texts := render.New(runtime.GOMAXPROCS(0) / 2)
-	w := &Web{texts: texts, assets: readAssets(), pages: map[string]bool{}, verbs: map[string]bool{}}
+	w := &Web{
+		texts: render.New(), assets: readAssets(),
+		pages: map[string]bool{}, verbs: map[string]bool{},
+	}
 	w.templates = w.lazyTemplates()
 	return w
 }
@@ -124,6 +124,8 @@ type shown struct {
 	Script, Style, Icon string
 	now                 int64
 	web                 *Web
+	// place is where the texts of the page become HTML.
+	place render.Place
 	// body is the page as far as it is made.
 	body *bytes.Buffer
 }
@@ -186,7 +188,7 @@ func (w *Web) render(c *api.Call, made view) []byte {
 	page := shown{
 		view: made, Handle: c.CallerHandle(), Token: formToken(c),
 		Script: w.assets["page.js"].path, Style: w.assets["style.css"].path,
-		Icon: w.assets["icon.svg"].path, Waiting: waiting(c), now: c.Now, web: w,
+		Icon: w.assets["icon.svg"].path, Waiting: waiting(c), now: c.Now, web: w, place: placeOf(c),
 		Theme: c.Theme, Back: ownAddress(c.Target),
 	}
 	if page.Key = made.Form.key; page.Key == "" {

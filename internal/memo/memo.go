@@ -83,6 +83,22 @@ func (m *Memo[K, V]) Get(
 	return made.value, made.err
 }
 
+// Known returns the result for a key if it is remembered. It makes none, and waits for none that is
+// being made.
+func (m *Memo[K, V]) Known(key K) (value V, known bool) {
+	if m == nil {
+		return value, false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	one := m.mu.entries[key]
+	if one == nil || one.place == nil {
+		return value, false
+	}
+	m.mu.used.MoveToFront(one.place)
+	return one.value, true
+}
+
 // begin adds an entry that is being made. The lock is held.
 func (m *Memo[K, V]) begin(key K) *remembered[K, V] {
 	// The error is that of the others if make panics.

@@ -74,6 +74,33 @@ func TestMemoIsBounded(t *testing.T) {
 	}
 }
 
+// TestKnown: a result is known once it is complete and kept, and then counts as used.
+func TestKnown(t *testing.T) {
+	m := New[int, int](100)
+	known := func(key int) bool {
+		value, known := m.Known(key)
+		return known && value == 7
+	}
+	for _, key := range []int{1, 2} {
+		_, _ = m.Get(0, key, func() (int, int, error) {
+			if known(key) {
+				t.Errorf("%d is known BEFORE it is made", key)
+			}
+			return 7, 40, nil
+		})
+	}
+	if !known(1) {
+		t.Error("1 is not known")
+	}
+	_, _ = m.Get(0, 3, func() (int, int, error) { return 7, 40, nil })
+	if !known(1) || known(2) || !known(3) {
+		t.Error("2 was used least recently")
+	}
+	if _, known := (*Memo[int, int])(nil).Known(1); known {
+		t.Error("a nil memo knows something")
+	}
+}
+
 func TestMemoForgetsWhatPanics(t *testing.T) {
 	m := New[int, int](100)
 	func() {

@@ -21,12 +21,12 @@ const (
 
 // Code returns the HTML of a source file by its name. Each line is complete: no element goes on in
 // the next one.
-func (r *Renderer) Code(name, text string) Result {
+func (r *Renderer) Code(name, text string, in Place) Result {
 	language, text := languageOf(name), strings.ReplaceAll(text, "\r\n", "\n")
 	if language == "" || !fits(text) {
 		return Result{}
 	}
-	return r.get(func() (string, bool) {
+	return r.get(in, false, func() (string, bool) {
 		made, _ := r.highlight(language, text)
 		return made, made != ""
 	}, "code", language, text)

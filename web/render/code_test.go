@@ -14,7 +14,7 @@ import (
 var tags = regexp.MustCompile(`<span class="(?:[a-z]+)">|</span>`)
 
 func TestCode(t *testing.T) {
-	r := New(1)
+	r := New()
 	for _, c := range []struct{ name, text, want string }{
 		{
 			"x.go", "func f() { return \"<a>\" } // c\n",
@@ -37,7 +37,7 @@ func TestCode(t *testing.T) {
 				`x = <span class="n">1</span>` + "\n",
 		},
 	} {
-		if got := r.Code(c.name, c.text); !got.OK || string(got.HTML) != c.want {
+		if got := r.Code(c.name, c.text, AtOnce); !got.OK || string(got.HTML) != c.want {
 			t.Errorf("%s: %v %s", c.name, got.OK, got.HTML)
 		}
 	}
@@ -47,7 +47,7 @@ func TestCode(t *testing.T) {
 		"lines.go": strings.Repeat("a\n", LinesMax+1),
 		"large.go": strings.Repeat(strings.Repeat("a", 999)+"\n", SourceMax/1000+1),
 	} {
-		if r.Code(name, text).OK {
+		if r.Code(name, text, AtOnce).OK {
 			t.Errorf("%s is highlighted", name)
 		}
 	}
@@ -63,7 +63,7 @@ func TestAllLexers(t *testing.T) {
 	for _, language := range languages {
 		named[language] = true
 	}
-	r := New(1)
+	r := New()
 	for _, file := range files {
 		language := strings.TrimSuffix(strings.TrimPrefix(file, "lexers/"), ".xml")
 		if !named[language] {
@@ -125,7 +125,7 @@ func checkLimits(t *testing.T, lexer *chroma.RegexLexer) {
 // TestTimeOfCodeIsBounded gives each token a millisecond of a clock that the test turns. When the
 // time is over the rest is plain, and all of the text is there.
 func TestTimeOfCodeIsBounded(t *testing.T) {
-	r := New(1)
+	r := New()
 	at := time.Unix(0, 0)
 	r.now = func() time.Time {
 		at = at.Add(time.Millisecond)
@@ -144,7 +144,7 @@ func TestTimeOfCodeIsBounded(t *testing.T) {
 
 // TestHostileCode gives lexers texts that take their expressions exponential or quadratic time.
 func TestHostileCode(t *testing.T) {
-	r := New(1)
+	r := New()
 	for language, parts := range map[string][]string{
 		"go": {`"\\`, "/*"}, "python": {"(", "'''"}, "javascript": {"`${", "<!--"},
 		"ruby": {"%q(", "<<a\n"}, "bash": {"$(("}, "html": {"<a "}, "cpp": {"x<"},

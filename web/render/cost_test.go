@@ -135,7 +135,7 @@ func TestOutputIsBounded(t *testing.T) {
 			t.Errorf("%s: %v, %d bytes", name, ok, len(made))
 		}
 	}
-	if (New(1)).Markdown(Markdown{Text: strings.Repeat("a", SourceMax+1)}).OK {
+	if New().Markdown(Markdown{Text: strings.Repeat("a", SourceMax+1)}, AtOnce).OK {
 		t.Error("a text that is too large is rendered")
 	}
 	out := new(bounded)

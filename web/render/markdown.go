@@ -31,11 +31,12 @@ type Markdown struct {
 }
 
 // Markdown returns the HTML of a text.
-func (r *Renderer) Markdown(m Markdown) Result {
+func (r *Renderer) Markdown(m Markdown, in Place) Result {
 	if len(m.Text) > SourceMax {
 		return Result{}
 	}
-	return r.get(func() (string, bool) { return m.render(newMeter()) },
+	return r.get(in, len(m.Text) <= smallMax,
+		func() (string, bool) { return m.render(newMeter()) },
 		"markdown", m.Text, strconv.Itoa(m.Top), m.Files, m.Folder, m.Query,
 		strconv.FormatBool(m.Breaks))
 }

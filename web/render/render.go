@@ -3,13 +3,12 @@
 // What it is given is hostile. Its output has no script, no style and no address of an image; links
 // lead to files of the same project or by http and https elsewhere. Work is bounded in three ways:
 // by the size of a text, by a budget of steps that is spent where the libraries take more than
-// linear time (meter.go), and by the number of texts that are rendered at one time. A text beyond a
-// bound is not rendered, and its page shows it as it is.
+// linear time (meter.go), and by whoever gives a text its place. A text beyond a bound is not
+// rendered, and its page shows it as it is.
 package render
 
 import (
 	"crypto/sha256"
-	"errors"
 	"html/template"
 	"time"
 
@@ -24,9 +23,9 @@ const (
 	// without its text.
 	cacheMax    = 32 << 20
 	resultBytes = 256
-	// queueMax is how many texts wait for a worker, waitMax for how long. Others are shown plain.
-	queueMax = 64
-	waitMax  = 500 * time.Millisecond
+	// smallMax is the largest text in Markdown, in bytes, that takes at most some milliseconds,
+	// whatever it says.
+	smallMax = 2 << 10
 	// version is part of the key of a result. It changes with the output for the same input.
 	version = 1
 )
@@ -34,10 +33,17 @@ const (
 // Renderer renders texts. It remembers results, and makes each one once for many who ask.
 type Renderer struct {
 	results *memo.Memo[key, Result]
-	// workers has a place for each text that may be rendered at one time, queue for each that waits.
-	workers, queue chan struct{}
-	wait           time.Duration
-	now            func() time.Time
+	now     func() time.Time
+}
+
+// Place runs what makes a text, on account of whoever asks for it. Small says that it takes little
+// time. It returns false if it has run nothing, because no place is free for that account.
+type Place func(small bool, make func()) bool
+
+// AtOnce is the place of a text that is on nobody's account.
+func AtOnce(_ bool, make func()) bool {
+	make()
+	return true
 }
 
 // key is a hash of all that a result depends on.
@@ -50,55 +56,29 @@ type Result struct {
 	HTML template.HTML
 }
 
-// errBusy is the failure of a text for which there was no worker. It is not remembered.
-var errBusy = errors.New("no worker for rendering")
-
-// New returns a renderer that renders so many texts at one time.
-func New(workers int) *Renderer {
-	return &Renderer{
-		results: memo.New[key, Result](cacheMax), wait: waitMax, now: time.Now,
-		workers: make(chan struct{}, max(1, workers)), queue: make(chan struct{}, queueMax),
-	}
+// New returns a renderer that remembers nothing yet.
+func New() *Renderer {
+	return &Renderer{results: memo.New[key, Result](cacheMax), now: time.Now}
 }
 
-// get returns the result of a text: the remembered one, or that of make, which runs when there is a
-// worker. Parts are what the result depends on, the kind first.
-func (r *Renderer) get(make func() (string, bool), parts ...string) Result {
-	result, err := r.results.Get(0, keyOf(parts), func() (Result, int, error) {
-		if !r.begin() {
-			return Result{}, 0, errBusy
-		}
-		defer func() { <-r.workers }()
-		text, ok := guarded(make)
-		return Result{OK: ok, HTML: template.HTML(text)}, resultBytes + len(text), nil
+// get returns the result of a text: the remembered one, or that of make, which runs in the place.
+// Equal texts that have places at one time are made once. Parts are what the result depends on, the
+// kind first.
+func (r *Renderer) get(
+	in Place, small bool, make func() (string, bool), parts ...string,
+) (result Result) {
+	key := keyOf(parts)
+	if known, ok := r.results.Known(key); ok {
+		return known
+	}
+	in(small, func() {
+		// It makes no errors.
+		result, _ = r.results.Get(0, key, func() (Result, int, error) {
+			text, ok := guarded(make)
+			return Result{OK: ok, HTML: template.HTML(text)}, resultBytes + len(text), nil
+		})
 	})
-	if err != nil {
-		return Result{}
-	}
 	return result
-}
-
-// begin waits for a worker. It returns false if too many wait already, or if it takes too long.
-func (r *Renderer) begin() bool {
-	select {
-	case r.workers <- struct{}{}:
-		return true
-	default:
-	}
-	select {
-	case r.queue <- struct{}{}:
-	default:
-		return false
-	}
-	defer func() { <-r.queue }()
-	late := time.NewTimer(r.wait)
-	defer late.Stop()
-	select {
-	case r.workers <- struct{}{}:
-		return true
-	case <-late.C:
-		return false
-	}
 }
 
 // guarded shows a text plain for which one of the libraries panics: it is a fault of theirs in pure

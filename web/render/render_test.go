@@ -1,21 +1,21 @@
 package render
 
 import (
-	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 )
 
 func TestOneRenderForManyWhoAsk(t *testing.T) {
-	r := New(2)
+	r := New()
 	var made atomic.Int32
 	release := make(chan struct{})
 	var all sync.WaitGroup
 	for range 50 {
 		all.Go(func() {
-			got := r.get(func() (string, bool) {
+			got := r.get(AtOnce, false, func() (string, bool) {
 				made.Add(1)
 				<-release
 				return "x", true
@@ -32,52 +32,44 @@ func TestOneRenderForManyWhoAsk(t *testing.T) {
 	}
 }
 
-// TestQueueIsBounded holds all workers: as many texts as the queue has places wait, the next one is
-// shown plain at once, and those that wait too long are as well. None of this is remembered.
-func TestQueueIsBounded(t *testing.T) {
-	r := New(1)
-	r.wait = time.Hour
-	release, begun := make(chan struct{}), make(chan struct{})
-	var all sync.WaitGroup
-	all.Go(func() {
-		r.get(func() (string, bool) {
-			close(begun)
-			<-release
-			return "first", true
-		}, "first")
-	})
-	<-begun
-	for at := range queueMax {
-		all.Go(func() {
-			if !r.get(func() (string, bool) { return "x", true }, "wait", string(rune('a'+at))).OK {
-				t.Error("one that waited was not made")
-			}
-		})
+// TestTextsTakePlaces: a text is made in a place, and is shown plain without one, which is not
+// remembered. A remembered one takes no place.
+func TestTextsTakePlaces(t *testing.T) {
+	r := New()
+	var asked []bool
+	full := true
+	in := func(small bool, make func()) bool {
+		if asked = append(asked, small); full {
+			return false
+		}
+		make()
+		return true
 	}
-	for len(r.queue) < queueMax {
-		runtime.Gosched()
+	large := strings.Repeat("a", smallMax+1)
+	all := func(want bool) {
+		t.Helper()
+		asked = nil
+		if r.Markdown(Markdown{Text: large}, in).OK != want ||
+			r.Markdown(Markdown{Text: large[1:]}, in).OK != want ||
+			r.Code("a.go", "x", in).OK != want {
+			t.Errorf("OK is not %v", want)
+		}
 	}
-	if r.get(func() (string, bool) { return "x", true }, "late").OK {
-		t.Error("the queue has no end")
+	for _, full = range []bool{true, false} {
+		if all(!full); !slices.Equal(asked, []bool{false, true, false}) {
+			t.Errorf("full %v: small %v", full, asked)
+		}
 	}
-	close(release)
-	all.Wait()
-	if !r.get(func() (string, bool) { return "x", true }, "late").OK {
-		t.Error("a refusal was remembered")
+	full = true
+	if all(true); len(asked) != 0 {
+		t.Errorf("%d remembered texts took a place", len(asked))
 	}
-
-	r.wait = 0
-	r.workers <- struct{}{}
-	if r.get(func() (string, bool) { return "x", true }, "impatient").OK {
-		t.Error("a text waits longer than it may")
-	}
-	<-r.workers
 }
 
 func TestResultsAreRemembered(t *testing.T) {
-	r, made := New(1), 0
+	r, made := New(), 0
 	get := func(parts ...string) Result {
-		return r.get(func() (string, bool) {
+		return r.get(AtOnce, false, func() (string, bool) {
 			made++
 			return "x", parts[0] != "bad"
 		}, parts...)
@@ -91,11 +83,11 @@ func TestResultsAreRemembered(t *testing.T) {
 		t.Errorf("made %d times", made)
 	}
 	for range 2 {
-		if r.get(func() (string, bool) { made++; panic("library") }, "panic").OK {
+		if r.get(AtOnce, false, func() (string, bool) { made++; panic("library") }, "panic").OK {
 			t.Error("a panic is a result")
 		}
 	}
-	if made != 4 || len(r.workers) != 0 {
-		t.Errorf("made %d times, %d workers", made, len(r.workers))
+	if made != 4 {
+		t.Errorf("made %d times", made)
 	}
 }
