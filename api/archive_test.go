@@ -254,6 +254,9 @@ func (s *spending) Spent() time.Duration {
 // Render implements api.Meter.
 func (*spending) Render(bool, func()) bool { return false }
 
+// Network implements api.Meter.
+func (*spending) Network() id.ID { return id.ID{} }
+
 // Charge implements api.Meter.
 func (*spending) Charge(time.Duration) {}
 
@@ -341,6 +344,9 @@ func (refusing) Spent() time.Duration { return 0 }
 
 // Render implements api.Meter.
 func (refusing) Render(bool, func()) bool { return false }
+
+// Network implements api.Meter.
+func (refusing) Network() id.ID { return id.ID{} }
 
 // Charge implements api.Meter.
 func (refusing) Charge(time.Duration) {}

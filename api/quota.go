@@ -81,6 +81,8 @@ type Meter interface {
 	Spent() time.Duration
 	// Charge charges the caller for processor time that a project or identity has used for it.
 	Charge(spent time.Duration)
+	// Network is the network of the caller: an address of IPv4, or the /48 of IPv6.
+	Network() id.ID
 	// Render runs what makes HTML of a text for a page, and charges the caller for it. Unless it is
 	// small, it waits for one of few places first. It returns false, AFTER it has run nothing, if the
 	// caller has no processor time left, or gets no place in time.
@@ -164,7 +166,7 @@ func (c *Call) agentQuotas() []Quota {
 		of("active_keys", active, identity.KeysActiveMax),
 		of("keys", len(agent.Keys()), identity.KeysMax),
 		sessions,
-		of("reports", state.OpenReports(agent.ID), identity.ReportsPerAgentMax),
+		of("reports", state.OpenReports(agent.ID), state.ReportShare(false)),
 		of("watches", len(c.watches().Of(agent.ID)), work.WatchesMax),
 	}
 }

@@ -95,13 +95,35 @@ func makeReport(c *Call, body *MakeReport) (Reply, error) {
 	if err := c.findReported(command, body.EntityID); err != nil {
 		return Reply{}, err
 	}
+	if c.Agent.IsZero() && c.Meter != nil {
+		return c.reportAnonymously(command)
+	}
 	return c.identifyOnce(command, func(result identity.Result) Reply {
 		made, _ := result.(*identity.ReportMade)
-		return Reply{Status: 201, Data: ReportData{Report: Report{
-			ID: made.Report.ID.Format(id.Report), Status: made.Report.Status(),
-			CreatedAt: Time(made.Report.CreatedAt),
-		}}}
+		return receipt(made.Report)
 	})
+}
+
+// reportAnonymously makes a report within the share of the caller's network.
+func (c *Call) reportAnonymously(command *identity.MakeReport) (Reply, error) {
+	end, err := c.Service.reports.begin(c.Meter.Network(), c.Service.Engine.Identity)
+	if err != nil {
+		return Reply{}, err
+	}
+	var stored id.ID
+	defer func() { end(stored) }()
+	made, err := identify[*identity.ReportMade](c, command)
+	if err != nil {
+		return Reply{}, err
+	}
+	stored = made.Report.ID
+	return receipt(made.Report), nil
+}
+
+func receipt(report *identity.Report) Reply {
+	return Reply{Status: 201, Data: ReportData{Report: Report{
+		ID: report.ID.Format(id.Report), Status: report.Status(), CreatedAt: Time(report.CreatedAt),
+	}}}
 }
 
 // findReported adds the entity that a text names to a report if the caller may see it. An

@@ -23,6 +23,7 @@ type Service struct {
 	// choosing holds the keys of running requests that have not chosen a project yet.
 	choosing sync.Map
 	claims   claimLocks
+	reports  *reportShares
 	// These remember results that take long and depend on immutable contents alone. See edition.
 	merges       *mergeMemo
 	diffs        *memo.Memo[diffSides, fileDiffs]
@@ -36,6 +37,7 @@ func NewService(engine Engine, config Config) *Service {
 	mac.Write([]byte("cursors"))
 	return &Service{
 		Engine: engine, Config: config, cursors: cursor.New(mac.Sum(nil)),
+		reports:      newReportShares(),
 		merges:       newMergeMemo(),
 		diffs:        memo.New[diffSides, fileDiffs](diffsBytesMax),
 		filePages:    memo.New[filePage, filesMade](filePagesMax),

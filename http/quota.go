@@ -1,6 +1,12 @@
 package http
 
-import "pws/api"
+import (
+	"pws/api"
+	"pws/internal/id"
+)
+
+// Network implements api.Meter.
+func (x *exchange) Network() id.ID { return networkKey(x.ip) }
 
 // RateLevels implements api.Meter: each limit that counts any request of the caller, once. The
 // quota is that of the tightest bucket.

@@ -246,11 +246,12 @@ func checkChallenges(s *State) error {
 
 // checkReports compares what is counted of reports with the reports.
 func checkReports(s *State) error {
-	open, all := map[id.ID]int{}, 0
+	open, all, unhandled := map[id.ID]int{}, 0, 0
 	for report := range s.Reports(id.ID{}) {
 		all++
 		if report.Status() == ReportReceived {
 			open[report.Reporter]++
+			unhandled++
 		}
 	}
 	for reporter, count := range open {
@@ -258,7 +259,7 @@ func checkReports(s *State) error {
 			return fmt.Errorf("%d open reports are counted, there are %d", got, count)
 		}
 	}
-	if len(open) != s.openReports.len() || all != s.Counts().Reports {
+	if len(open) != s.openReports.len() || all != s.Counts().Reports || unhandled != s.unhandled {
 		return fmt.Errorf("%d reporters of %d reports", s.openReports.len(), s.Counts().Reports)
 	}
 	return nil

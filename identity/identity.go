@@ -42,8 +42,10 @@ const (
 const (
 	ReportsMax          = 10_000
 	ReportsAnonymousMax = 5000
-	ReportsPerAgentMax  = 500
-	ReportDetailsMax    = 2000 // characters
+	ReportsPerAgentMax  = 500 // also by the network of an anonymous caller
+	// reportsPart is the part of the room left that one reporter may have: one of so many.
+	reportsPart      = 8
+	ReportDetailsMax = 2000 // characters
 )
 
 // The limits of operators.

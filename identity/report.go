@@ -137,6 +137,26 @@ func (s *State) OpenReports(agent id.ID) int {
 	return open
 }
 
+// ReportShare returns how many unhandled reports one reporter may have now: an agent, or else the
+// network of an anonymous caller. It is less than the most if little room is left: a hundred agents
+// that report all they can leave room for 700 more.
+func (s *State) ReportShare(anonymous bool) int {
+	free := ReportsMax - s.unhandled
+	if anonymous {
+		free = min(free, ReportsAnonymousMax-s.OpenReports(id.ID{}))
+	}
+	if free <= 0 {
+		return 0
+	}
+	return min(ReportsPerAgentMax, max(1, free/reportsPart))
+}
+
+// ReportWaits reports whether there is such a report, and no operator has handled it.
+func (s *State) ReportWaits(report id.ID) bool {
+	found, ok := s.reports.get(report)
+	return ok && found.HandledAt == 0
+}
+
 // MakeReport reports an entity. It does not check that the entity exists. The result is
 // *ReportMade.
 type MakeReport struct {
@@ -157,20 +177,19 @@ func (*ReportMade) result() {}
 // of all reports, of anonymous ones, or of the agent. A report is never dropped before an
 // operator has handled it.
 func (c *MakeReport) Decide(s *State, st Stamp) (Outcome, error) {
-	quota, limit := "reports", ReportsPerAgentMax
+	if s.unhandled >= ReportsMax {
+		return Outcome{}, ErrReportRoom("all_reports", ReportsMax)
+	}
+	quota, limit := "reports", s.ReportShare(false)
 	if c.Agent.IsZero() {
 		quota, limit = "anonymous_reports", ReportsAnonymousMax
 	}
-	var events []Event
 	if s.OpenReports(c.Agent) >= limit {
-		return Outcome{}, errReportRoom(quota, limit)
+		return Outcome{}, ErrReportRoom(quota, limit)
 	}
+	var events []Event
 	if s.reports.len() >= ReportsMax {
-		oldest := s.oldestHandled()
-		if oldest == nil {
-			return Outcome{}, errReportRoom("all_reports", ReportsMax)
-		}
-		events = append(events, &ReportForgotten{Report: oldest.ID})
+		events = append(events, &ReportForgotten{Report: s.oldestHandled().ID})
 	}
 	made := &ReportAccepted{
 		Report: st.newID("report"), Agent: c.Agent, Type: c.Type, Entity: c.Entity, Path: c.Path,
@@ -181,7 +200,8 @@ func (c *MakeReport) Decide(s *State, st Stamp) (Outcome, error) {
 	}, nil
 }
 
-func errReportRoom(quota string, limit int) error {
+// ErrReportRoom refuses a report: so many of a kind wait for an operator. Errors: QUOTA_EXCEEDED.
+func ErrReportRoom(quota string, limit int) error {
 	return fault.New(fault.QuotaExceeded, "The maximum number of reports is waiting for an operator.").
 		With("quota", quota).With("limit", limit)
 }
@@ -265,6 +285,7 @@ func (e *ReportAccepted) apply(s *State, now int64) {
 
 // countReport changes the number of an agent's unhandled reports.
 func (s *State) countReport(agent id.ID, by int) {
+	s.unhandled += by
 	if open := s.OpenReports(agent) + by; open > 0 {
 		s.openReports.set(agent, open)
 	} else {

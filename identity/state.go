@@ -26,6 +26,8 @@ type State struct {
 	reports    idTree[*Report]
 	// openReports counts the unhandled reports by reporter.
 	openReports idTree[int]
+	// unhandled is the number of all of them.
+	unhandled int
 	// suspended holds the agents that are suspended.
 	suspended idTree[struct{}]
 	operator  *operator
@@ -72,6 +74,7 @@ func (s *State) Clone() *State {
 		reports:    s.reports.clone(),
 
 		openReports: s.openReports.clone(),
+		unhandled:   s.unhandled,
 		suspended:   s.suspended.clone(),
 		operator:    s.operator,
 	}
