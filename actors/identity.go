@@ -16,6 +16,7 @@ import (
 	"pws/internal/datadir"
 	"pws/internal/fault"
 	"pws/internal/id"
+	"pws/internal/logformat"
 	"pws/journal"
 )
 
@@ -174,8 +175,10 @@ func (a *identityActor) run(o *identityOrder) {
 	if a.answerRepeat(o, stamp.Now) {
 		return
 	}
-	outcome, err := o.Command.Decide(a.working,
-		identity.Stamp{Now: stamp.Now, Entropy: stamp.Entropy})
+	outcome, err := o.Command.Decide(a.working, identity.Stamp{
+		Now: stamp.Now, Entropy: stamp.Entropy,
+		NamesAudience: a.engine.journal.AgreedOn(logformat.NamesAudience),
+	})
 	if err != nil && len(outcome.Events) == 0 {
 		a.refuse(o, err)
 		return

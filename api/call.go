@@ -36,8 +36,8 @@ type Call struct {
 	Streams     bool
 	LastEventID string
 	// Host is the header, which is not validated. PrefersJSON means that the caller prefers JSON
-	// to text, PrefersHTML that it is a browser. They are set only for operations with Media. Secure
-	// means that the caller uses https, according to a trusted proxy.
+	// to text, PrefersHTML that it is a browser. They are set only where an operation uses them.
+	// Secure means that the caller uses https, according to a trusted proxy.
 	Host        string
 	Secure      bool
 	PrefersJSON bool

@@ -34,6 +34,15 @@ func (c *Call) webBase() string {
 	return c.base()
 }
 
+// audience is the address of the service that challenges name: that of the request, like base.
+// Without a configured one, a server that passes on the request of another client chooses it.
+func (c *Call) audience() string {
+	if c.OnPages {
+		return c.webBase()
+	}
+	return c.base()
+}
+
 // reached is a listening address as a URL that the caller can use: all addresses of the machine
 // become the host that the request was sent to.
 func (c *Call) reached(address string) string {

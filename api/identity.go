@@ -233,6 +233,7 @@ var identityOperations = []*Operation{
 		Auth: Anonymous, Category: CategoryRegistrationStart, Statuses: []int{201},
 		Unmetered: true,
 		Errors:    []fault.Code{fault.RegistrationClosed, fault.KeyAlreadyRegistered},
+		Linked:    true,
 		Tag:       "identity", Summary: "Start a registration",
 		Doc: "Returns the challenge to be signed with a new agent's key. It expires after 300 s.",
 	}, startRegistration),
@@ -256,7 +257,7 @@ var identityOperations = []*Operation{
 		Errors: []fault.Code{
 			fault.AgentNotFound, fault.AgentSuspended, fault.KeyNotFound, fault.KeyRevoked,
 		},
-		Tag: "identity", Summary: "Request a session challenge",
+		Linked: true, Tag: "identity", Summary: "Request a session challenge",
 		Doc: "Returns the challenge to be signed with an existing key to open a session. It " +
 			"expires after 300 s.",
 	}, requestChallenge),
@@ -303,6 +304,7 @@ var identityOperations = []*Operation{
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
 		Unmetered: true,
 		Errors:    []fault.Code{fault.KeyAlreadyRegistered, fault.QuotaExceeded},
+		Linked:    true,
 		Tag:       "identity", Summary: "Start adding a key",
 		Doc: "Returns the challenge to be signed with the new key. It expires after 300 s.",
 	}, startKey),
@@ -422,6 +424,7 @@ func (c *Call) identifyOnce(
 func startRegistration(c *Call, body *OpenRegistration) (Reply, error) {
 	granted, err := identify[*identity.ChallengeGranted](c, &identity.StartRegistration{
 		PublicKey: body.PublicKey, Algorithm: body.Algorithm, Invite: body.Invite,
+		Audience: c.audience(),
 	})
 	if err != nil {
 		return Reply{}, err
@@ -459,7 +462,7 @@ func completeRegistration(c *Call, body *CompleteRegistration) (Reply, error) {
 
 func requestChallenge(c *Call, body *RequestChallenge) (Reply, error) {
 	granted, err := identify[*identity.ChallengeGranted](c, &identity.RequestChallenge{
-		AgentID: body.AgentID, KeyID: body.KeyID,
+		AgentID: body.AgentID, KeyID: body.KeyID, Audience: c.audience(),
 	})
 	if err != nil {
 		return Reply{}, err
@@ -518,6 +521,7 @@ func listKeys(c *Call, _ *None) (Reply, error) {
 func startKey(c *Call, body *StartRegistration) (Reply, error) {
 	command := &identity.StartKey{
 		Caller: c.caller(), PublicKey: body.PublicKey, Algorithm: body.Algorithm,
+		Audience: c.audience(),
 	}
 	return c.identifyOnce(command, func(result identity.Result) Reply {
 		granted, _ := result.(*identity.ChallengeGranted)

@@ -7,6 +7,7 @@ import (
 
 	"pws/internal/fault"
 	"pws/internal/id"
+	"pws/internal/logformat"
 )
 
 // Purpose is the only operation that a challenge can be used for.
@@ -55,6 +56,9 @@ type Challenge struct {
 	Failures  uint8    `cbor:"8,keyasint,omitempty"`
 	// Completion is nil until the challenge is completed.
 	Completion *Completion `cbor:"9,keyasint,omitempty"`
+	// Audience is the base URL of the service as the client knows it; empty in challenges of older
+	// programs. It is kept because the request with the proof may be sent to another address.
+	Audience string `cbor:"10,keyasint,omitempty"`
 }
 
 // Completion records how a challenge was completed, and the outcome.
@@ -72,11 +76,12 @@ func (c *Challenge) Text() string { return base64url.EncodeToString(c.Nonce[:]) 
 
 // SigningPayload returns the text whose bytes the key signs. Its elements are separated by bars,
 // which no element can contain: service and version, purpose, challenge ID, challenge, public
-// key, expiry, and the agent if it already exists.
+// key, expiry, the agent if it already exists, and the audience. A server that passes the challenge
+// of another one on cannot make a client sign it that looks at the audience.
 func (c *Challenge) SigningPayload() string { return string(c.payload()) }
 
 func (c *Challenge) payload() []byte {
-	out := append(make([]byte, 0, 224), "pws/v1|"...)
+	out := append(make([]byte, 0, 320), "pws/v1|"...)
 	out = append(out, c.Purpose.String()...)
 	out = c.ID.Append(append(out, '|'), id.Challenge)
 	out = base64url.AppendEncode(append(out, '|'), c.Nonce[:])
@@ -84,6 +89,9 @@ func (c *Challenge) payload() []byte {
 	out = append(append(out, '|'), formatTime(c.ExpiresAt)...)
 	if !c.AgentID.IsZero() {
 		out = c.AgentID.Append(append(out, '|'), id.Agent)
+	}
+	if c.Audience != "" {
+		out = append(append(out, '|'), c.Audience...)
 	}
 	return out
 }
@@ -96,13 +104,13 @@ type ChallengeGranted struct{ Challenge *Challenge }
 
 func (*ChallengeGranted) result() {}
 
-// issueChallenge issues a challenge. Older ones may go for it.
-func issueChallenge(
-	s *State, st Stamp, purpose Purpose, publicKey [32]byte, agent, key id.ID,
-) (Outcome, error) {
-	event := &ChallengeIssued{
-		Challenge: st.newID("challenge id"), Purpose: purpose, Nonce: st.derive("challenge"),
-		PublicKey: publicKey, Agent: agent, Key: key, ExpiresAt: st.Now + purpose.life(),
+// issueChallenge issues a challenge as it is wanted. Older ones may go for it.
+func issueChallenge(s *State, st Stamp, wanted ChallengeIssued) (Outcome, error) {
+	event := &wanted
+	event.Challenge, event.Nonce = st.newID("challenge id"), st.derive("challenge")
+	event.ExpiresAt = st.Now + event.Purpose.life()
+	if !st.NamesAudience {
+		event.Audience = ""
 	}
 	made := event.record()
 	var events []Event
@@ -199,17 +207,26 @@ type ChallengeIssued struct {
 	Agent     id.ID    `cbor:"5,keyasint,omitzero"`
 	Key       id.ID    `cbor:"6,keyasint,omitzero"`
 	ExpiresAt int64    `cbor:"7,keyasint,omitempty"`
+	Audience  string   `cbor:"8,keyasint,omitempty"`
 }
 
 // Kind implements Event.
 func (*ChallengeIssued) Kind() Kind { return KindChallengeIssued }
+
+// Format implements datadir.Newer.
+func (e *ChallengeIssued) Format() uint64 {
+	if e.Audience != "" {
+		return logformat.NamesAudience
+	}
+	return 0
+}
 
 func (*ChallengeIssued) touched() (id.ID, bool) { return id.ID{}, true }
 
 func (e *ChallengeIssued) record() *Challenge {
 	return &Challenge{
 		ID: e.Challenge, Purpose: e.Purpose, Nonce: e.Nonce, PublicKey: e.PublicKey,
-		AgentID: e.Agent, KeyID: e.Key, ExpiresAt: e.ExpiresAt,
+		AgentID: e.Agent, KeyID: e.Key, ExpiresAt: e.ExpiresAt, Audience: e.Audience,
 	}
 }
 

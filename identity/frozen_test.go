@@ -174,7 +174,7 @@ func everyKind(t testing.TB) *server {
 	v.useWeb(t, callerOf(login.Session))
 	for range ChallengesPerKeyMax + 1 {
 		do(&RequestChallenge{
-			AgentID: ada.Agent.ID.Format(id.Agent), KeyID: ada.Key.ID.Format(id.Key),
+			ada.Agent.ID.Format(id.Agent), ada.Key.ID.Format(id.Key), "https://work.example",
 		})
 	}
 	return v

@@ -59,13 +59,15 @@ type server struct {
 	log   []stored
 	now   int64
 	steps uint64
+	// olderMembers says that some programs know no audience.
+	olderMembers bool
 }
 
 func newServer() *server { return &server{state: New(), now: testNow} }
 
 func (v *server) stamp() Stamp {
 	v.steps++
-	st := Stamp{Now: v.now}
+	st := Stamp{Now: v.now, NamesAudience: !v.olderMembers}
 	binary.BigEndian.PutUint64(st.Entropy[8:], v.steps)
 	return st
 }

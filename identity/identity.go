@@ -71,6 +71,9 @@ const (
 type Stamp struct {
 	Now     int64 // Unix milliseconds
 	Entropy [16]byte
+	// NamesAudience says that all programs that may use the data next understand challenges which
+	// name their audience.
+	NamesAudience bool
 }
 
 // derive returns the SHA-256 of a domain, the label and the entropy. The entropy and other

@@ -77,6 +77,8 @@ type StartKey struct {
 	Caller    Caller
 	PublicKey string
 	Algorithm string
+	// Audience is the base URL of the service as the client knows it.
+	Audience string
 }
 
 // Decide implements Command. VALIDATION_FAILED, SESSION_INVALID, SESSION_EXPIRED,
@@ -96,7 +98,9 @@ func (c *StartKey) Decide(s *State, st Stamp) (Outcome, error) {
 	if err := agent.checkKeyQuota(); err != nil {
 		return Outcome{}, err
 	}
-	return issueChallenge(s, st, PurposeAddKey, publicKey, agent.ID, id.ID{})
+	return issueChallenge(s, st, ChallengeIssued{
+		Purpose: PurposeAddKey, PublicKey: publicKey, Agent: agent.ID, Audience: c.Audience,
+	})
 }
 
 // CompleteKey adds a key to the caller's agent; the new key signs. The result is *KeyAddition.

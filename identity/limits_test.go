@@ -98,7 +98,7 @@ func TestExpiredChallengesAreSwept(t *testing.T) {
 	start := func(seed string) {
 		t.Helper()
 		if _, err := v.do(&StartRegistration{
-			publicText(testKey(seed)), Algorithm, "",
+			publicText(testKey(seed)), Algorithm, "", "",
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -172,9 +172,13 @@ func TestSigningPayloadIsStable(t *testing.T) {
 	if got := challenge.SigningPayload(); got != want {
 		t.Errorf("payload is\n%s, want\n%s", got, want)
 	}
+	challenge.Audience = "https://work.example"
+	if got := challenge.SigningPayload(); got != want+"|https://work.example" {
+		t.Errorf("payload for an audience is\n%s", got)
+	}
 	challenge.Purpose, challenge.AgentID = PurposeAddKey, id.New(testNow, [10]byte{4})
 	want = strings.Replace(want, "register", "add-key", 1) + "|" +
-		challenge.AgentID.Format(id.Agent)
+		challenge.AgentID.Format(id.Agent) + "|https://work.example"
 	if got := challenge.SigningPayload(); got != want {
 		t.Errorf("payload is\n%s, want\n%s", got, want)
 	}

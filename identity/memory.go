@@ -6,7 +6,7 @@ const (
 	agentMemory     = 420
 	keyMemory       = 420
 	sessionMemory   = 460
-	challengeMemory = 200
+	challengeMemory = 220
 	reportMemory    = 500
 )
 

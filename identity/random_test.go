@@ -132,10 +132,13 @@ func signerOf(publicKey [32]byte) string {
 func (w *world) command() Command {
 	rt := w.rt
 	publicKey := func() string { return publicText(privateKeys[pick(rt, "seed", seeds)]) }
+	audience := func() string {
+		return pick(rt, "audience", []string{"", "https://a.example", "https://b.example:8443/b"})
+	}
 	version := func() string { return pick(rt, "version", []string{"1", "1", "1", "2", ""}) }
 	switch rapid.IntRange(0, 14).Draw(rt, "command") {
 	case 0, 1:
-		return &StartRegistration{publicKey(), Algorithm, w.invite()}
+		return &StartRegistration{publicKey(), Algorithm, w.invite(), audience()}
 	case 2, 3:
 		handle := pick(rt, "handle", []string{"ada", "Ada", "bob", "cat", "dan", "x"})
 		proof := w.proof(PurposeRegister)
@@ -144,7 +147,9 @@ func (w *world) command() Command {
 		}
 	case 4, 5:
 		key := w.key()
-		return &RequestChallenge{key.AgentID.Format(id.Agent), key.ID.Format(id.Key)}
+		return &RequestChallenge{
+			key.AgentID.Format(id.Agent), key.ID.Format(id.Key), audience(),
+		}
 	case 6, 7:
 		return &StartSession{w.proof(PurposeSession), "client", version(), testSecret}
 	case 8:
@@ -158,7 +163,7 @@ func (w *world) command() Command {
 			},
 		})
 	case 9:
-		return &StartKey{w.caller(), publicKey(), Algorithm}
+		return &StartKey{w.caller(), publicKey(), Algorithm, audience()}
 	case 10:
 		return pick(rt, "complete", []Command{
 			&CompleteKey{w.proof(PurposeAddKey), w.caller()}, w.marking(),

@@ -14,6 +14,8 @@ type StartRegistration struct {
 	Algorithm string
 	// Invite is the code of an invite; only the mode INVITE reads it.
 	Invite string
+	// Audience is the base URL of the service as the client knows it.
+	Audience string
 }
 
 // Decide implements Command. VALIDATION_FAILED, REGISTRATION_CLOSED, KEY_ALREADY_REGISTERED.
@@ -28,7 +30,9 @@ func (c *StartRegistration) Decide(s *State, st Stamp) (Outcome, error) {
 	if err := s.checkKeyFree(publicKey); err != nil {
 		return Outcome{}, err
 	}
-	return issueChallenge(s, st, PurposeRegister, publicKey, id.ID{}, id.ID{})
+	return issueChallenge(s, st, ChallengeIssued{
+		Purpose: PurposeRegister, PublicKey: publicKey, Audience: c.Audience,
+	})
 }
 
 // checkKeyFree checks that a public key has never been registered: KEY_ALREADY_REGISTERED.

@@ -103,6 +103,8 @@ func (s *State) caller(caller Caller, now int64) (*Agent, *Session, error) {
 type RequestChallenge struct {
 	AgentID string
 	KeyID   string
+	// Audience is the base URL of the service as the client knows it.
+	Audience string
 }
 
 // Decide implements Command. AGENT_NOT_FOUND, AGENT_SUSPENDED, KEY_NOT_FOUND, KEY_REVOKED.
@@ -125,7 +127,10 @@ func (c *RequestChallenge) Decide(s *State, st Stamp) (Outcome, error) {
 	if !key.Active() {
 		return Outcome{}, errKeyRevoked(key)
 	}
-	return issueChallenge(s, st, PurposeSession, key.PublicKey, agent.ID, key.ID)
+	return issueChallenge(s, st, ChallengeIssued{
+		Purpose: PurposeSession, PublicKey: key.PublicKey, Agent: agent.ID, Key: key.ID,
+		Audience: c.Audience,
+	})
 }
 
 // StartSession starts a session of a registered key. The result is *SessionGranted.

@@ -100,6 +100,11 @@ func (b *table) proof() Proof {
 	if !ok {
 		challenge = &Challenge{ID: id.New(1, [10]byte{}), Purpose: PurposeRegister}
 	}
+	if audience, other := b.args["signed-audience"]; other {
+		changed := *challenge
+		changed.Audience = audience
+		challenge = &changed
+	}
 	proof := prove(challenge, b.private("key"))
 	proof.Challenge = b.arg("text", proof.Challenge)
 	proof.Signature = b.arg("signature", proof.Signature)
@@ -135,6 +140,9 @@ func (b *table) run(command string) (string, error) {
 		millis, err := strconv.ParseInt(b.args["ms"], 10, 64)
 		b.v.now += millis
 		return "ok", err
+	case "older-members":
+		b.v.olderMembers = b.args["value"] == "yes"
+		return "ok", nil
 	case "fill-challenges":
 		return b.fillChallenges()
 	case "fill-reports":
@@ -178,6 +186,7 @@ func (b *table) command(command string) Command {
 	case "register-start":
 		return &StartRegistration{
 			b.publicKey(), b.arg("algorithm", Algorithm), b.invites.Replace(b.args["invite"]),
+			b.args["audience"],
 		}
 	case "register-complete":
 		return &CompleteRegistration{
@@ -190,7 +199,9 @@ func (b *table) command(command string) Command {
 		if known, ok := b.keys[b.args["key"]]; ok {
 			key = known.ID.Format(id.Key)
 		}
-		return &RequestChallenge{b.arg("agent-id", agent), b.arg("key-id", key)}
+		return &RequestChallenge{
+			b.arg("agent-id", agent), b.arg("key-id", key), b.args["audience"],
+		}
 	case "session":
 		return &StartSession{b.proof(), clientName, clientVersion, testSecret}
 	case "web-code":
@@ -202,7 +213,9 @@ func (b *table) command(command string) Command {
 	case "session-see":
 		return &SeeSession{b.caller()}
 	case "key-start":
-		return &StartKey{b.caller(), b.publicKey(), b.arg("algorithm", Algorithm)}
+		return &StartKey{
+			b.caller(), b.publicKey(), b.arg("algorithm", Algorithm), b.args["audience"],
+		}
 	case "key-complete":
 		return &CompleteKey{b.proof(), b.caller()}
 	case "key-revoke":
@@ -240,7 +253,11 @@ func (b *table) answer(result Result) string {
 	switch r := result.(type) {
 	case *ChallengeGranted:
 		b.challenges[name] = r.Challenge
-		return "ok purpose=" + r.Challenge.Purpose.String()
+		said := "ok purpose=" + r.Challenge.Purpose.String()
+		if r.Challenge.Audience != "" {
+			said += " audience=" + r.Challenge.Audience
+		}
+		return said
 	case *Registration:
 		if name != "" && !r.Replayed {
 			b.nameSession(name, r.Session, r.Credential)
@@ -457,7 +474,7 @@ func TestImportsAndGoroutines(t *testing.T) {
 		"bytes", "cmp", "crypto/ed25519", "crypto/hmac", "crypto/sha256", "encoding/base64",
 		"encoding/binary", "errors", "fmt", "iter", "math", "math/big", "math/bits", "slices", "strconv",
 		"strings", "unicode", "unicode/utf8", "github.com/fxamacker/cbor/v2",
-		"pws/internal/fault", "pws/internal/id", "pws/internal/sorted",
+		"pws/internal/fault", "pws/internal/id", "pws/internal/logformat", "pws/internal/sorted",
 	}
 	for _, file := range sources(t) {
 		for _, spec := range file.Imports {

@@ -37,7 +37,9 @@ func (c *RequestWebCode) Decide(s *State, st Stamp) (Outcome, error) {
 	if !ok || !key.Active() {
 		return Outcome{}, ErrSessionInvalid()
 	}
-	outcome, err := issueChallenge(s, st, PurposeWeb, key.PublicKey, agent.ID, key.ID)
+	outcome, err := issueChallenge(s, st, ChallengeIssued{
+		Purpose: PurposeWeb, PublicKey: key.PublicKey, Agent: agent.ID, Key: key.ID,
+	})
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -224,6 +224,9 @@ func (e *example) text(name, text string) string {
 		public, mac, _ := strings.Cut(code, ".")
 		return "https://work.example/ui/login#" + e.id(public) + "." + e.secret("code", mac, 32)
 	}
+	if signed, _, is := strings.Cut(text, "|http://"); is && name == "signing_payload" {
+		text = signed + "|https://work.example"
+	}
 	text = longPart.ReplaceAllStringFunc(text, func(part string) string {
 		if instead, known := e.names[part]; known {
 			return instead

@@ -65,7 +65,7 @@ var mayImport = map[string][]string{
 		"internal/fault", "internal/id", "internal/logformat", "internal/sorted", "work/path",
 		"work/license", "work/diff", "work/edit", "work/merge",
 	},
-	"identity": {"internal/fault", "internal/id", "internal/sorted"},
+	"identity": {"internal/fault", "internal/id", "internal/logformat", "internal/sorted"},
 	"index": {
 		"internal/disk", "internal/fault", "internal/id", "internal/sorted", "work", "identity",
 	},

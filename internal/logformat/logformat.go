@@ -13,6 +13,8 @@ const (
 	Kept = 3
 	// StaysPrivate has hidden projects that stay PRIVATE when they are shown again.
 	StaysPrivate = 4
+	// NamesAudience has challenges that name the service which they are for.
+	NamesAudience = 5
 	// Newest is the newest one that this program understands.
-	Newest = StaysPrivate
+	Newest = NamesAudience
 )
