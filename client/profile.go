@@ -205,6 +205,27 @@ func (f Folders) KeyUser(all Profiles, path, except string) string {
 	return ""
 }
 
+// KeyElsewhere is the profile of another service than a server that has a key, none if a profile of
+// that server has it too. The mode of a file does not matter here.
+func (f Folders) KeyElsewhere(all Profiles, key ed25519.PrivateKey, server string) (Profile, bool) {
+	var elsewhere Profile
+	for _, name := range all.Names() {
+		profile := all.ByName[name]
+		text, err := os.ReadFile(f.KeyPath(profile))
+		if err != nil {
+			continue
+		}
+		if used, err := ParseKey(text); err != nil || !used.Equal(key) {
+			continue
+		}
+		if SameService(profile.Server, server) {
+			return Profile{}, false
+		}
+		elsewhere = profile
+	}
+	return elsewhere, elsewhere.Name != ""
+}
+
 // sessionPath is the file of the session that all processes of a profile share.
 func (f Folders) sessionPath(name string) string {
 	return filepath.Join(f.State, "sessions", name+".json")

@@ -21,6 +21,8 @@ import (
 type Client struct {
 	// Server is the base URL without a slash at its end, or several with commas between them.
 	Server string
+	// AlsoKnown are further addresses of the service, which its challenges may name.
+	AlsoKnown string
 	// Credentials gives the credential of each request; nil sends none.
 	Credentials Credentials
 	// UserAgent names the program and its version.

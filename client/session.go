@@ -108,9 +108,11 @@ func (f Folders) Key(p Profile) func() (ed25519.PrivateKey, error) {
 func NewSession(
 	folders Folders, profile Profile, program Program, key func() (ed25519.PrivateKey, error),
 ) *Session {
+	signIn := New(profile.Reach(), nil)
+	signIn.AlsoKnown = profile.Server
 	return &Session{
 		folders: folders, profile: profile, program: program, key: key,
-		signIn: New(profile.Reach(), nil), now: time.Now,
+		signIn: signIn, now: time.Now,
 	}
 }
 
@@ -118,7 +120,7 @@ func NewSession(
 // known of the addresses.
 func (s *Session) Client() *Client {
 	made := New(s.profile.Reach(), s)
-	made.addresses = s.signIn.addresses
+	made.addresses, made.AlsoKnown = s.signIn.addresses, s.signIn.AlsoKnown
 	return made
 }
 

@@ -41,15 +41,19 @@ type challenge struct {
 
 // errPayload: a signature of any text that a server sends could be used for something else.
 var errPayload = errors.New(
-	"the server asks for a signature of a text that is no challenge for this key")
+	"the server asks for a signature of a text that is not the challenge asked for, for this key")
 
-// signature is the proof of possession of a key. Errors: errPayload.
-func (c challenge) signature(key ed25519.PrivateKey) (string, error) {
+// signature is the proof of possession of a key, for a challenge that is wanted. Errors:
+// errPayload, *AudienceError.
+func (c challenge) signature(key ed25519.PrivateKey, wanted wanted) (string, error) {
 	parts := strings.Split(c.Payload, "|")
 	const service, id, text, public, least = 0, 2, 3, 4, 6
 	if len(parts) < least || parts[service] != "pws/v1" || parts[id] != c.ID ||
 		parts[text] != c.Text || parts[public] != PublicText(key) {
 		return "", errPayload
+	}
+	if err := wanted.check(parts); err != nil {
+		return "", err
 	}
 	return base64.RawURLEncoding.EncodeToString(ed25519.Sign(key, []byte(c.Payload))), nil
 }
@@ -67,8 +71,10 @@ type proof struct {
 // Program is what a session says of the program that opened it.
 type Program struct{ Name, Version string }
 
-func (c challenge) prove(key ed25519.PrivateKey, program Program) (proof, error) {
-	signature, err := c.signature(key)
+func (c challenge) prove(
+	key ed25519.PrivateKey, wanted wanted, program Program,
+) (proof, error) {
+	signature, err := c.signature(key, wanted)
 	return proof{
 		ChallengeID: c.ID, Challenge: c.Text, Signature: signature,
 		ClientName: program.Name, ClientVersion: program.Version,
@@ -127,7 +133,7 @@ func (c *Client) offerKey(
 // registration as it is, for another handle.
 func (r *Registration) Complete(ctx context.Context, handle string) (SignedIn, error) {
 	var done SignedIn
-	body, err := r.challenge.prove(r.key, r.program)
+	body, err := r.challenge.prove(r.key, r.client.wants(toRegister, ""), r.program)
 	if err != nil {
 		return done, err
 	}
@@ -162,26 +168,30 @@ func (c *Client) signInOnce(
 	if err != nil {
 		return done, err
 	}
-	body, err := asked.prove(key, program)
+	body, err := asked.prove(key, c.wants(toSignIn, known.AgentID), program)
 	if err == nil {
 		err = c.Call(ctx, http.MethodPost, "/api/v1/auth/session", body, &done)
 	}
 	return done, err
 }
 
-// AddKey adds another key to the agent whose credential the client has. A key that is registered is
+// AddKey adds another key to an agent, whose credential the client has. A key that is registered is
 // no error: its agent and ID are returned. If the answer to the proof was lost, AddKey asks for
 // another challenge.
-func (c *Client) AddKey(ctx context.Context, key ed25519.PrivateKey) (KnownKey, error) {
-	return again(func() (KnownKey, error) { return c.addKeyOnce(ctx, key) })
+func (c *Client) AddKey(
+	ctx context.Context, key ed25519.PrivateKey, agentID string,
+) (KnownKey, error) {
+	return again(func() (KnownKey, error) { return c.addKeyOnce(ctx, key, agentID) })
 }
 
-func (c *Client) addKeyOnce(ctx context.Context, key ed25519.PrivateKey) (KnownKey, error) {
+func (c *Client) addKeyOnce(
+	ctx context.Context, key ed25519.PrivateKey, agentID string,
+) (KnownKey, error) {
 	asked, known, err := c.offerKey(ctx, "/api/v1/agents/me/keys/start", key)
 	if err != nil || known != (KnownKey{}) {
 		return known, err
 	}
-	signature, err := asked.signature(key)
+	signature, err := asked.signature(key, c.wants(toAddKey, agentID))
 	if err != nil {
 		return known, err
 	}

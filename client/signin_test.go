@@ -8,7 +8,7 @@ import (
 // TestAddKeyOutlivesALostAnswer has servers that have used the challenge without a key, or with it.
 func TestAddKeyOutlivesALostAnswer(t *testing.T) {
 	offered := answer(201, `{"ok":true,"data":{"challenge_id":"cha_1","challenge":"c",`+
-		`"signing_payload":"pws/v1|x|cha_1|c|`+PublicText(testKey)+`|t"}}`)
+		`"signing_payload":"pws/v1|add-key|cha_1|c|`+PublicText(testKey)+`|t|agt_1"}}`)
 	added := answer(201, `{"ok":true,"data":{"key":{"id":"key_2","agent_id":"agt_1"}}}`)
 	registered := answer(409, `{"ok":false,"error":{"code":"KEY_ALREADY_REGISTERED","message":"No.",`+
 		`"details":{"agent_id":"agt_1","key_id":"key_2"}}}`)
@@ -31,7 +31,7 @@ func TestAddKeyOutlivesALostAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server, count := script(t, c.answers...)
 			client, _ := unwaiting(t, server.URL, Fixed("secret"))
-			known, err := client.AddKey(t.Context(), testKey)
+			known, err := client.AddKey(t.Context(), testKey, "agt_1")
 			if count.Load() != c.sent || IsCode(err, c.code) == (c.code == "") {
 				t.Fatalf("%d requests: %v", count.Load(), err)
 			}

@@ -211,11 +211,16 @@ func nextStep(err error, env *Env) string {
 	var failure *client.Failure
 	var open *client.OpenFileError
 	var unsigned *client.SignInError
+	var audience *client.AudienceError
 	switch {
 	case errors.As(err, &advised):
 		return advised.try
 	case errors.As(err, &open):
 		return "chmod 600 " + open.Path
+	case errors.As(err, &audience):
+		return fmt.Sprintf("pws login %s, if that is the server you mean; an operator names the address "+
+			"of a server with pws serve --public-url; if you know that both are one service: "+
+			"pws login %s,%[1]s", audience.Audience, audience.Server)
 	case errors.Is(err, client.ErrNoProfile):
 		return "pws login, or pws profile list"
 	case errors.Is(err, client.ErrUnknownKey):

@@ -41,7 +41,24 @@ func (c *Common) givenKey(env *Env, server string) (given givenKey, set bool, er
 		}
 	}
 	given.profile = client.KeyProfile(given.private, orDefault(server))
-	return given, true, nil
+	return given, true, env.checkOnlyHere(all, given.private, given.profile.Server, given.variable)
+}
+
+// checkOnlyHere refuses a key that is that of a profile of another service alone. A server could
+// have a challenge of that service signed, and act there as its agent. From is what gives the key.
+func (e *Env) checkOnlyHere(
+	all client.Profiles, key ed25519.PrivateKey, server, from string,
+) error {
+	elsewhere, is := e.Folders.KeyElsewhere(all, key, server)
+	if !is {
+		return nil
+	}
+	return &advisedError{
+		usagef("%s has the key of profile %s, which is @%s at %s: %s might sign in there with it", from,
+			elsewhere.Name, elsewhere.Handle, elsewhere.Server, server),
+		"pws login " + server + ", which makes another key; pws login " + server +
+			" --key FILE --reuse-key, if you trust that server with the agent of both",
+	}
 }
 
 // serverIn is the server of the first profile that is of the same service, empty if none is.

@@ -132,7 +132,7 @@ func (r *rotation) replace(ctx context.Context, path string) error {
 func (r *rotation) add(
 	ctx context.Context, private ed25519.PrivateKey, path string,
 ) (ownedKey, error) {
-	known, err := r.caller.AddKey(ctx, private)
+	known, err := r.caller.AddKey(ctx, private, r.profile.AgentID)
 	if err == nil && known.AgentID != r.profile.AgentID {
 		err = fmt.Errorf("the key in %s belongs to another agent: %s", path, known.AgentID)
 	}
@@ -206,7 +206,7 @@ func (r *rotation) end(
 func (r *rotation) revoke(ctx context.Context, old ownedKey) error {
 	opening := client.New(r.caller.Server, nil)
 	defer opening.Close()
-	opening.RetryFor = r.caller.RetryFor
+	opening.RetryFor, opening.AlsoKnown = r.caller.RetryFor, r.caller.AlsoKnown
 	done, err := opening.SignIn(ctx, old.private, old.KnownKey, r.env.Program)
 	if err != nil {
 		return err

@@ -136,14 +136,20 @@ func (s *keyServer) register(w http.ResponseWriter, r *http.Request) {
 			map[string]any{"agent_id": "agt_1", "key_id": key.id})
 		return
 	}
-	give(w, challengeOf(public, public))
+	purpose := "register"
+	if strings.HasPrefix(r.URL.Path, keysPath) {
+		purpose = "add-key"
+	}
+	give(w, challengeOf(purpose, public, public))
 }
 
-func payloadOf(id, public string) string { return "pws/v1|x|" + id + "|c|" + public + "|t" }
+func payloadOf(purpose, id, public string) string {
+	return "pws/v1|" + purpose + "|" + id + "|c|" + public + "|t"
+}
 
-func challengeOf(id, public string) map[string]any {
+func challengeOf(purpose, id, public string) map[string]any {
 	return map[string]any{
-		"challenge_id": id, "challenge": "c", "signing_payload": payloadOf(id, public),
+		"challenge_id": id, "challenge": "c", "signing_payload": payloadOf(purpose, id, public),
 	}
 }
 
@@ -181,7 +187,7 @@ func (s *keyServer) challenge(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusForbidden, "KEY_REVOKED", nil)
 		return
 	}
-	give(w, challengeOf(id, key.public))
+	give(w, challengeOf("session", id, key.public))
 }
 
 func (s *keyServer) open(w http.ResponseWriter, r *http.Request) {
@@ -189,7 +195,7 @@ func (s *keyServer) open(w http.ResponseWriter, r *http.Request) {
 	key := s.key(func(k *servedKey) bool { return k.id == body["challenge_id"] })
 	public, _ := base64.RawURLEncoding.DecodeString(key.public)
 	signature, _ := base64.RawURLEncoding.DecodeString(body["signature"])
-	if !ed25519.Verify(public, []byte(payloadOf(key.id, key.public)), signature) {
+	if !ed25519.Verify(public, []byte(payloadOf("session", key.id, key.public)), signature) {
 		refuse(w, http.StatusUnauthorized, "SIGNATURE_INVALID", nil)
 		return
 	}

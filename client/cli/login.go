@@ -27,6 +27,7 @@ type LoginCommand struct {
 	Profile string `help:"The profile to sign in ($PWS_PROFILE)." placeholder:"NAME"`
 	Handle  string `help:"The handle of a new agent." placeholder:"HANDLE"`
 	KeyFile string `name:"key" type:"path" help:"Use the key of this file, and leave it there." placeholder:"FILE"`
+	Reuse   bool   `name:"reuse-key" help:"Use a key that a profile of another server has, too."`
 	Yes     bool   `help:"Ask nothing."`
 	Web     bool   `help:"Sign in a browser, too: print a link, and open it at a terminal."`
 	Output
@@ -182,8 +183,12 @@ func (c *LoginCommand) signIn(
 	if err != nil {
 		return done, err
 	}
+	if err := c.checkReuse(env, profile, key); err != nil {
+		return done, err
+	}
 	server := client.New(profile.Reach(), nil)
 	defer server.Close()
+	server.AlsoKnown = profile.Server
 	begun, known, err := server.Register(ctx, key, env.Program)
 	if err != nil {
 		return done, err
@@ -220,6 +225,21 @@ func (c *LoginCommand) signIn(
 		}
 		return nil
 	})
+}
+
+// checkReuse refuses the key of another service's profile, unless the caller says so or a profile
+// of this service has it already. The check of a key of the environment was made before.
+func (c *LoginCommand) checkReuse(
+	env *Env, profile client.Profile, key ed25519.PrivateKey,
+) error {
+	if c.Reuse || profile.OfKey() {
+		return nil
+	}
+	all, err := env.Folders.Profiles()
+	if err != nil {
+		return err
+	}
+	return env.checkOnlyHere(all, key, profile.Server, env.Folders.KeyPath(profile))
 }
 
 // keyFor is the key to sign in with. A new one is saved BEFORE the server learns of it, so that an

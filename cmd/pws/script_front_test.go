@@ -22,6 +22,7 @@ func clientCommands() map[string]command {
 		"front":     wrap((*script).openFront),
 		"keep-line": wrap((*script).keepLine),
 		"signins":   wrap((*script).signins),
+		"relay":     wrap((*script).openRelay),
 
 		"free-address": wrap((*script).freeAddress),
 		"make-install": wrap((*script).makeInstall),

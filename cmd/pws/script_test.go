@@ -134,6 +134,8 @@ type script struct {
 	mounted []string
 	// front is the address of the client's commands, nil until the command front.
 	front *front
+	// relay is a hostile server, nil until the command relay.
+	relay *relay
 	// reserved release the addresses that were reserved for programs.
 	reserved []func()
 	// bridges are the running processes of pws mcp, by name.
