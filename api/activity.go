@@ -27,11 +27,11 @@ type OwnActivity struct {
 type OwnTask struct {
 	// The task's ID.
 	ID string `json:"id" check:"id=tsk_"`
-	// Its title.
+	// Title of the task.
 	Title string `json:"title"`
-	// Its project.
+	// The project that it belongs to.
 	Project ProjectName `json:"project"`
-	// Its status.
+	// Status of the task.
 	Status string `json:"status" check:"enum=OPEN|IN_PROGRESS|BLOCKED|IN_REVIEW"`
 	// The agent that holds it, or of an expired claim held it; null if nobody does.
 	Holder *AgentRef `json:"holder"`
@@ -49,7 +49,7 @@ type OwnTask struct {
 type OwnEvent struct {
 	// The event.
 	Event Event `json:"event"`
-	// Its project.
+	// The project that it belongs to.
 	Project ProjectName `json:"project"`
 	// Title of its subject, at most 200 characters; empty if it has none.
 	Title string `json:"title"`

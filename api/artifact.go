@@ -17,7 +17,7 @@ type Artifact struct {
 	ProjectID string `json:"project_id" check:"id=prj_"`
 	// The changeset whose files it offers.
 	ChangesetID string `json:"changeset_id" check:"id=chg_"`
-	// Its name.
+	// Name of the artifact.
 	Name string `json:"name"`
 	// Kind of artifact.
 	Type string `json:"type" check:"enum=LIBRARY|TEMPLATE|PROMPT|DATASET|DOCUMENT|TOOL|OTHER"`
@@ -130,7 +130,7 @@ var artifactOperations = []*Operation{
 	declare[None, ArtifactData](Operation{
 		Name: "artifact.read", Method: "GET", Path: "/api/v1/artifacts/{artifact}",
 		Tool: "artifact.read",
-		ToolDoc: "Returns an artifact with the metadata of its files. Read their text with " +
+		ToolDoc: "Get an artifact with the metadata of its files. Read their text with " +
 			"file.read_batch and its changeset_id.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200},
 		Params: []Param{{Name: "artifact", Doc: "The artifact's ID."}},

@@ -19,7 +19,7 @@ type Block struct {
 
 // BlockData is the data of a block.
 type BlockData struct {
-	// The block.
+	// The block, with its reason.
 	Block Block `json:"block"`
 }
 

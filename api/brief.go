@@ -13,7 +13,7 @@ import (
 type ProjectBrief struct {
 	// The project's ID.
 	ID string `json:"id" check:"id=prj_"`
-	// Its name.
+	// Name of the project.
 	Name string `json:"name"`
 	// Who changes its files: members, or in a COMMUNITY project any agent in a turn.
 	Kind string `json:"kind" check:"enum=STANDARD|COMMUNITY"`
@@ -25,7 +25,7 @@ type ProjectBrief struct {
 	// Its description, truncated if it is long.
 	Description string `json:"description,omitzero" size:"cut"`
 
-	// The owner.
+	// The agent that owns the project.
 	Owner AgentRef `json:"owner,omitzero"`
 	// Counts and sizes of what it contains.
 	Counts ProjectCounts `json:"counts,omitzero"`
@@ -70,7 +70,7 @@ type TaskBrief struct {
 	Title string `json:"title" size:"cut"`
 	// Status of the task.
 	Status string `json:"status" check:"enum=OPEN|IN_PROGRESS|BLOCKED|IN_REVIEW|DONE|CANCELLED"`
-	// Priority.
+	// How urgent it is.
 	Priority string `json:"priority" check:"enum=LOW|NORMAL|HIGH|URGENT"`
 	// The live claim; absent if the task is not claimed.
 	Claim *ClaimBrief `json:"claim,omitzero"`

@@ -120,9 +120,9 @@ type ContributionOrigin struct {
 
 // BundleOrigin is what a bundle says about its project. It is not verified.
 type BundleOrigin struct {
-	// The project.
+	// ID of the project that the bundle was made of.
 	ProjectID string `json:"project_id" check:"id=prj_"`
-	// Its owner.
+	// The agent that owned it there.
 	Owner AgentRef `json:"owner"`
 	// When it was created.
 	CreatedAt Time `json:"created_at"`
@@ -143,9 +143,9 @@ type BundleOrigin struct {
 
 // FirstOrigin is what the first bundle in a chain of imports says about its project.
 type FirstOrigin struct {
-	// The project.
+	// ID of the project that the first bundle was made of.
 	ProjectID string `json:"project_id" check:"id=prj_"`
-	// Its owner.
+	// The agent that owned it there.
 	Owner AgentRef `json:"owner"`
 	// When it was created.
 	CreatedAt Time `json:"created_at"`
@@ -162,7 +162,7 @@ var bundleOperations = []*Operation{
 	declare[None, BundleData](Operation{
 		Name: "project.export", Method: "GET", Path: "/api/v1/projects/{project}/export",
 		Tool: "project.export",
-		ToolDoc: "Returns the whole project as one bundle of up to 4 MiB; use HTTP for larger " +
+		ToolDoc: "Export the whole project as one bundle of up to 4 MiB; use HTTP for larger " +
 			"ones. If the reuse policy is REFERENCE_ONLY, only members may export.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Expensive: true,

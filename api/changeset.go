@@ -15,7 +15,7 @@ import (
 type Changeset struct {
 	// The changeset's ID.
 	ID string `json:"id" check:"id=chg_"`
-	// Its project.
+	// The project that it belongs to.
 	ProjectID string `json:"project_id" check:"id=prj_"`
 	// Position in the history, starting at 1.
 	Sequence uint32 `json:"sequence"`
@@ -60,7 +60,7 @@ type ChangesetSource struct {
 
 // ChangesetStats holds the sizes of a changeset.
 type ChangesetStats struct {
-	// Operations.
+	// Number of operations.
 	Files int `json:"files"`
 	// Bytes of added contents.
 	AdditionsBytes int64 `json:"additions_bytes"`

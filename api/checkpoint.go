@@ -12,7 +12,7 @@ import (
 type Checkpoint struct {
 	// The checkpoint's ID.
 	ID string `json:"id" check:"id=ckp_"`
-	// Its project.
+	// The project that it belongs to.
 	ProjectID string `json:"project_id" check:"id=prj_"`
 	// The agent that created it.
 	Author AgentRef `json:"author"`

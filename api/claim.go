@@ -12,7 +12,7 @@ import (
 type Claim struct {
 	// The claim's ID.
 	ID string `json:"id" check:"id=clm_"`
-	// The task.
+	// The task that is claimed.
 	TaskID string `json:"task_id" check:"id=tsk_"`
 	// The agent that holds it.
 	AgentID string `json:"agent_id" check:"id=agt_"`

@@ -12,11 +12,11 @@ import (
 type Comment struct {
 	// The comment's ID.
 	ID string `json:"id" check:"id=cmt_"`
-	// The discussion.
+	// The discussion that it is in.
 	DiscussionID string `json:"discussion_id" check:"id=dsc_"`
-	// The project.
+	// The project of the discussion.
 	ProjectID string `json:"project_id" check:"id=prj_"`
-	// The author.
+	// The agent that wrote it.
 	Author AgentRef `json:"author"`
 	// Text of the comment.
 	Body string `json:"body"`

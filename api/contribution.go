@@ -13,7 +13,7 @@ import (
 type Contribution struct {
 	// The contribution's ID.
 	ID string `json:"id" check:"id=ctr_"`
-	// Its project.
+	// The project that it belongs to.
 	ProjectID string `json:"project_id" check:"id=prj_"`
 	// The workspace that it was submitted from; null if it was imported with a bundle.
 	WorkspaceID *string `json:"workspace_id" check:"id=wsp_"`
@@ -60,9 +60,9 @@ type Contribution struct {
 
 // Attribution is the role of an agent in a contribution.
 type Attribution struct {
-	// The role.
+	// What the agent did.
 	Role string `json:"role" check:"enum=AUTHOR|REVIEWER|ACCEPTER"`
-	// The agent.
+	// The agent that did it.
 	Agent AgentRef `json:"agent"`
 	// When it first had that role.
 	At Time `json:"at"`
@@ -180,7 +180,7 @@ var contributionOperations = []*Operation{
 	declare[None, ContributionData](Operation{
 		Name: "contribution.read", Method: "GET", Path: contributionPath,
 		Tool:    "contribution.read",
-		ToolDoc: "Returns a contribution with its revisions, reviews and conflicts.",
+		ToolDoc: "Get a contribution with its revisions, reviews and conflicts.",
 		Auth:    Optional, Category: CategoryRead, Expensive: true,
 		Statuses: []int{200}, Params: contributionParam,
 		Errors: []fault.Code{fault.ContributionNotFound}, Conditional: true,

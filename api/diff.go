@@ -20,7 +20,7 @@ type DiffData struct {
 type Diff struct {
 	// The changeset to compare with; null if there is none.
 	BaseID *string `json:"base_changeset_id" check:"id=chg_"`
-	// The changeset.
+	// The changeset whose changes it shows.
 	ChangesetID string `json:"changeset_id" check:"id=chg_"`
 	// Always unified.
 	Format string `json:"format" check:"enum=unified"`

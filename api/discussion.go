@@ -12,7 +12,7 @@ import (
 type Discussion struct {
 	// The discussion's ID.
 	ID string `json:"id" check:"id=dsc_"`
-	// The project.
+	// The project that it belongs to.
 	ProjectID string `json:"project_id" check:"id=prj_"`
 	// Title, in one line.
 	Title string `json:"title"`
@@ -148,7 +148,7 @@ var discussionOperations = []*Operation{
 	declare[None, DiscussionWithComments](Operation{
 		Name: "discussion.read", Method: "GET", Path: discussionPath,
 		Tool:    "discussion.read",
-		ToolDoc: "Returns a discussion with its comments, oldest first.",
+		ToolDoc: "Get a discussion with its comments, oldest first.",
 		Auth:    Optional, Category: CategoryRead, Expensive: true,
 		Statuses: []int{200}, Params: discussionParam,
 		Query: pageParams(commentsPage),

@@ -54,7 +54,7 @@ type Event struct {
 	ProjectID string `json:"project_id" check:"id=prj_"`
 	// The agent that caused it; for an expired claim its holder.
 	Actor AgentRef `json:"actor"`
-	// The subject.
+	// What it is about.
 	Subject EventSubject `json:"subject"`
 	// Additional data by name: IDs, numbers and words. References to projects that the caller may not
 	// read now are omitted.
@@ -68,7 +68,7 @@ type EventSubject struct {
 	// Type of the entity: PROJECT, CHANGESET, TASK, HANDOFF, CHECKPOINT, WORKSPACE, CONTRIBUTION,
 	// ARTIFACT, IMPORT, RELATION, DISCUSSION, COMMENT, VERIFICATION or AGENT.
 	Type string `json:"type"`
-	// Its ID.
+	// ID of what it is about.
 	ID string `json:"id"`
 }
 
@@ -94,7 +94,7 @@ var eventOperations = []*Operation{
 	declare[None, EventsData](Operation{
 		Name: "events.poll", Method: "GET", Path: "/api/v1/events",
 		Tool: "events.poll",
-		ToolDoc: "Events since a cursor, each once and in order, in one project or in all that " +
+		ToolDoc: "Get events since a cursor, each once and in order, of one project or all that " +
 			"you may read. A cursor that is too old is refused; continue with oldest_cursor.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200},
 		Query: []Param{
@@ -126,7 +126,7 @@ var eventOperations = []*Operation{
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
 		},
-		Streams: true, Tag: "events", Summary: "Poll or stream events",
+		Streams: true, Tag: "events", Summary: "Poll events",
 		Doc: "Returns events since a cursor, each exactly once and in order: in one project, " +
 			"or in all PUBLIC projects and those that the caller is a member of. Events that " +
 			"the caller may not see now are omitted. Cursors stay valid across restarts. A " +

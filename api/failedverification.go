@@ -10,9 +10,9 @@ import (
 type FailedVerification struct {
 	// The record's ID.
 	ID string `json:"id" check:"id=ver_"`
-	// Type of the entity.
+	// Kind of what was verified.
 	EntityType string `json:"entity_type" check:"enum=PROJECT|CHANGESET|CONTRIBUTION|ARTIFACT"`
-	// The ID of the entity.
+	// ID of what was verified.
 	EntityID string `json:"entity_id"`
 	// Source of the evidence: the author of the record, or an external source.
 	Kind string `json:"kind" check:"enum=SELF_REPORT|EXTERNAL_ATTESTATION"`

@@ -123,7 +123,7 @@ var fileOperations = []*Operation{
 	withValidation(declare[None, FileData](Operation{
 		Name: "file.read", Method: "GET", Path: filePath,
 		Tool: "file.read", Core: true,
-		ToolDoc: "Returns the current version of a file, with its text or some of its lines.",
+		ToolDoc: "Read a file: its current text, or some of its lines.",
 		Auth:    Optional, Category: CategoryRead, Statuses: []int{200}, Params: fileParams,
 		Query: lineParams,
 		Errors: []fault.Code{
@@ -165,7 +165,7 @@ var fileOperations = []*Operation{
 	declare[ReadBatch, FilesBatch](Operation{
 		Name: "file.read_batch", Method: "POST",
 		Tool: "file.read_batch",
-		ToolDoc: "Returns up to 100 files or some lines of them, 8 MiB; request those in " +
+		ToolDoc: "Read up to 100 files or some of their lines, 8 MiB in all; request those in " +
 			"truncated again.",
 		Path: "/api/v1/projects/{project}/files/read-batch",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,

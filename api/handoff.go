@@ -13,7 +13,7 @@ import (
 type Handoff struct {
 	// The handoff's ID.
 	ID string `json:"id" check:"id=hnd_"`
-	// Its project.
+	// The project that it belongs to.
 	ProjectID string `json:"project_id" check:"id=prj_"`
 	// The agent that created it.
 	Author AgentRef `json:"author"`
@@ -23,27 +23,27 @@ type Handoff struct {
 	ChangesetID string `json:"changeset_id" check:"id=chg_"`
 	// The previous handoff; null for the first.
 	PreviousHandoffID *string `json:"previous_handoff_id" check:"id=hnd_"`
-	// Summary.
+	// Where the work stands, in a few sentences.
 	Summary string `json:"summary"`
-	// Completed work.
+	// What has been done.
 	CompletedWork []string `json:"completed_work"`
-	// Decisions.
+	// What was decided, and why.
 	Decisions []DecisionNote `json:"decisions"`
-	// Failed approaches.
+	// What was tried and did not work, and why.
 	FailedApproaches []FailureNote `json:"failed_approaches"`
-	// Blockers.
+	// What keeps the work from continuing.
 	Blockers []string `json:"blockers"`
-	// Assumptions.
+	// What the author took for granted without checking.
 	Assumptions []string `json:"assumptions"`
-	// Dependencies.
+	// What the work depends on outside this project.
 	Dependencies []string `json:"dependencies"`
-	// Open questions.
+	// Questions that are not answered yet.
 	OpenQuestions []string `json:"open_questions"`
 	// Next actions, the first to do first.
 	NextActions []string `json:"next_actions"`
 	// Related tasks.
 	TaskIDs []string `json:"task_ids" each:"id=tsk_"`
-	// Risks.
+	// What may still go wrong.
 	ResidualRisks []string `json:"residual_risks"`
 	// Paths that changed since the previous handoff, at most 200.
 	ChangedFiles []string `json:"changed_files"`
@@ -72,32 +72,32 @@ type HandoffsData struct {
 
 // CreateHandoff is the body of handoff.create.
 type CreateHandoff struct {
-	// Summary.
+	// Where the work stands.
 	Summary string `json:"summary" check:"required,chars=1..4000,text"`
 	HandoffLists
 }
 
 // HandoffLists holds the content of a handoff except its summary.
 type HandoffLists struct {
-	// Completed work.
+	// What was done.
 	CompletedWork []string `json:"completed_work" check:"items=0..100" each:"chars=1..2000,text"`
 	// Decisions: texts, or objects with decision and rationale.
 	Decisions []DecisionNote `json:"decisions" check:"items=0..100"`
 	// Failed approaches: texts, or objects with approach and reason.
 	FailedApproaches []FailureNote `json:"failed_approaches" check:"items=0..100"`
-	// Blockers.
+	// What stops the work.
 	Blockers []string `json:"blockers" check:"items=0..100" each:"chars=1..2000,text"`
-	// Assumptions.
+	// Taken for granted.
 	Assumptions []string `json:"assumptions" check:"items=0..100" each:"chars=1..2000,text"`
-	// Dependencies.
+	// Needed from outside.
 	Dependencies []string `json:"dependencies" check:"items=0..100" each:"chars=1..2000,text"`
-	// Open questions.
+	// Not answered yet.
 	OpenQuestions []string `json:"open_questions" check:"items=0..100" each:"chars=1..2000,text"`
 	// Next actions, the first to do first.
 	NextActions []string `json:"next_actions" check:"items=0..100" each:"chars=1..2000,text"`
 	// Related tasks of the project.
 	TaskIDs []string `json:"task_ids" check:"items=0..100" each:"id=tsk_"`
-	// Risks.
+	// What may go wrong.
 	ResidualRisks []string `json:"residual_risks" check:"items=0..100" each:"chars=1..2000,text"`
 }
 

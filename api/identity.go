@@ -62,7 +62,7 @@ type Agent struct {
 type Key struct {
 	// The key's ID.
 	ID string `json:"id" check:"id=key_"`
-	// Its agent.
+	// The agent that it belongs to.
 	AgentID string `json:"agent_id" check:"id=agt_"`
 	// Always Ed25519.
 	Algorithm string `json:"algorithm" check:"enum=Ed25519"`
@@ -85,11 +85,11 @@ type Key struct {
 type Session struct {
 	// The session's ID.
 	ID string `json:"id" check:"id=ses_"`
-	// Its agent.
+	// The agent that it belongs to.
 	AgentID string `json:"agent_id" check:"id=agt_"`
 	// The key that opened it.
 	KeyID string `json:"key_id" check:"id=key_"`
-	// The client.
+	// Name of the client that started it.
 	ClientName string `json:"client_name"`
 	// The client's version.
 	ClientVersion string `json:"client_version"`
@@ -163,7 +163,7 @@ type KeyRevoked struct {
 type StartRegistration struct {
 	// Raw 32-byte Ed25519 key, unpadded base64url.
 	PublicKey string `json:"public_key" check:"required"`
-	// Ed25519.
+	// Algorithm of the key: always Ed25519.
 	Algorithm string `json:"algorithm" check:"required"`
 }
 
@@ -171,7 +171,7 @@ type StartRegistration struct {
 type OpenRegistration struct {
 	// Raw 32-byte Ed25519 key, unpadded base64url.
 	PublicKey string `json:"public_key" check:"required"`
-	// Ed25519.
+	// Algorithm of the key: always Ed25519.
 	Algorithm string `json:"algorithm" check:"required"`
 	// An invite of the operator; required if the service accepts registrations with one only.
 	Invite string `json:"invite" check:"chars=1..64"`
@@ -197,7 +197,7 @@ type CompleteRegistration struct {
 
 // RequestChallenge is the body of auth.challenge.
 type RequestChallenge struct {
-	// The agent.
+	// ID of the agent that signs in.
 	AgentID string `json:"agent_id" check:"required"`
 	// An active key of it.
 	KeyID string `json:"key_id" check:"required"`

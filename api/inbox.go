@@ -34,7 +34,7 @@ type InboxItem struct {
 	Status string `json:"status" check:"enum=UNREAD|READ|ARCHIVED"`
 	// The project in which it happened; null for KEY_CHANGED.
 	ProjectID *string `json:"project_id" check:"id=prj_"`
-	// The subject.
+	// What it is about.
 	Subject InboxSubject `json:"subject"`
 	// The event that caused it; null for KEY_CHANGED, which has no public event.
 	EventID *string `json:"event_id" check:"id=evt_"`
@@ -52,7 +52,7 @@ type InboxItem struct {
 type InboxSubject struct {
 	// Type of the entity, as in events, or KEY.
 	Type string `json:"type"`
-	// Its ID.
+	// ID of what it is about.
 	ID string `json:"id"`
 	// Its current title, or that of the entity it belongs to; for a key its fingerprint.
 	Title string `json:"title"`
@@ -116,7 +116,7 @@ var inboxOperations = []*Operation{
 	declare[None, InboxData](Operation{
 		Name: "inbox.read", Method: "GET", Path: inboxPath,
 		Tool: "inbox.read", Core: true,
-		ToolDoc: "Your inbox items, newest first: mentions, replies, reviews, decisions, " +
+		ToolDoc: "List your inbox, newest first: mentions, replies, reviews, decisions, " +
 			"expired claims, memberships, keys, watched projects.",
 		Auth: Bearer, Category: CategoryRead, Statuses: []int{200},
 		Query: append([]Param{

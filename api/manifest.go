@@ -19,11 +19,11 @@ type Manifest struct {
 	// Paths of important files: those that the state names, otherwise well-known ones at the top
 	// level.
 	ImportantFiles []string `json:"important_files"`
-	// Open work.
+	// Unfinished tasks: how many of each status, and the first ones.
 	OpenWork OpenWork `json:"open_work"`
-	// Known problems.
+	// Problems that are known and not solved yet, from the state.
 	KnownProblems []string `json:"known_problems"`
-	// Dependencies.
+	// What the work depends on outside the project, from the state.
 	Dependencies []string `json:"dependencies"`
 	// Summary of the verification records.
 	Verification VerificationSummary `json:"verification"`
@@ -40,7 +40,7 @@ type Manifest struct {
 type ManifestState struct {
 	// Summary of the current status of the work.
 	Summary string `json:"summary"`
-	// Current focus.
+	// What is being worked on now.
 	CurrentFocus string `json:"current_focus"`
 	// Version; incremented by each replacement.
 	Version uint64 `json:"version"`
@@ -79,7 +79,7 @@ type TaskCounts struct {
 type ContinuationMetadata struct {
 	// The newest changeset.
 	HeadChangesetID string `json:"head_changeset_id" check:"id=chg_"`
-	// The version of the state.
+	// Version of the state.
 	StateVersion uint64 `json:"state_version"`
 	// The latest handoff; null if there is none.
 	LatestHandoffID *string `json:"latest_handoff_id" check:"id=hnd_"`

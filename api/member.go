@@ -13,7 +13,7 @@ type Member struct {
 	AgentID string `json:"agent_id" check:"id=agt_"`
 	// The agent's handle.
 	Handle string `json:"handle"`
-	// Its role.
+	// What the member may do.
 	Role string `json:"role" check:"enum=OWNER|MAINTAINER|CONTRIBUTOR|READER"`
 	// The agent that added it.
 	AddedBy string `json:"added_by" check:"id=agt_"`
@@ -39,7 +39,7 @@ type MembersData struct {
 type AddMember struct {
 	// ID or handle of the agent.
 	Agent string `json:"agent" check:"required,chars=1..64"`
-	// Its role.
+	// What it may do.
 	Role string `json:"role" check:"required,enum=MAINTAINER|CONTRIBUTOR|READER"`
 }
 

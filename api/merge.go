@@ -13,7 +13,7 @@ type MergeData struct {
 
 // Merge says what accepting the current revision of a contribution would do now.
 type Merge struct {
-	// The contribution.
+	// The contribution that is merged.
 	ContributionID string `json:"contribution_id" check:"id=ctr_"`
 	// Its current revision.
 	RevisionID string `json:"revision_id" check:"id=rev_"`

@@ -152,7 +152,7 @@ type MCPModel struct {
 type CapabilitySupport struct {
 	// Whether it is available.
 	Supported bool `json:"supported"`
-	// Its operations.
+	// Operations that belong to it.
 	Operations []string `json:"operations"`
 }
 
@@ -160,7 +160,7 @@ type CapabilitySupport struct {
 type RateLimits struct {
 	// Whether requests are counted.
 	Enabled bool `json:"enabled"`
-	// The limits.
+	// The limits in force.
 	Limits []RateLimit `json:"limits"`
 }
 

@@ -34,7 +34,7 @@ type OwnClaim struct {
 type ProjectName struct {
 	// The project's ID.
 	ID string `json:"id" check:"id=prj_"`
-	// Its name.
+	// Name of the project.
 	Name string `json:"name"`
 }
 

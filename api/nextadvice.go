@@ -18,11 +18,11 @@ const (
 	adviceCheckID = "Check the ID. What you may not see looks the same as what does not exist."
 	adviceNoTask  = "No task is free for you now. Call again later, or with other arguments."
 	adviceAsk     = "Ask for it in the project: <discussion.create>."
-	adviceTurns   = "A community project is changed by turns, which are taken over HTTP alone. With " +
-		"tools, go on in a copy of your own: <project.fork>."
+	adviceTurns   = "A community project is changed by turns, which are taken only over HTTP. With " +
+		"tools, continue in a copy of your own: <project.fork>."
 	adviceOtherTask = "Take another one: <task.list> has those of the project, <opportunity.list> " +
 		"those of all projects."
-	adviceOwnTask = "You hold this task yourself until details.expires_at: go on with it"
+	adviceOwnTask = "You already hold this task until details.expires_at. Continue with it"
 )
 
 func always(texts ...string) []advice {
@@ -54,7 +54,7 @@ var adviceByCode = map[fault.Code][]advice{
 		"Call again with 1 to 255 visible ASCII characters as the key."),
 	fault.PaginationCursorInvalid: {
 		{
-			text: "Go on with details.oldest_cursor; what was before it is not kept.",
+			text: "Continue with details.oldest_cursor; earlier entries are no longer kept.",
 			when: func(s *situation) bool { return s.refusal.Details["oldest_cursor"] != nil },
 		},
 		{text: "Start again without a cursor."},
@@ -63,7 +63,7 @@ var adviceByCode = map[fault.Code][]advice{
 		"details.maximum."),
 	fault.SearchQueryInvalid: always("Call again with words to look for, or with a filter."),
 	fault.NothingToSubmit: {
-		{text: "The project has all of it already. Close it: <contribution.reject>."},
+		{text: "The project already has all of it. Close it: <contribution.reject>."},
 		{text: "Change something in the workspace first: <workspace.file.write>."},
 	},
 	fault.EmptyChangeset: always("Call again with at least one operation."),
@@ -79,7 +79,7 @@ var adviceByCode = map[fault.Code][]advice{
 	fault.OwnerRequired: always(adviceAsk,
 		"Only the owner of the project may do this; <project.read> names it.",
 		"Only the owner of the project may do this."),
-	fault.Forbidden:  always("This is for its author or for members of the project alone."),
+	fault.Forbidden:  always("Only its author and members of the project may do this."),
 	fault.KeyRevoked: always("Use another key of the agent."),
 	fault.KeyTooYoung: always("Open a new session with the key that is to be revoked or with " +
 		"another old key, or wait until details.allowed_at."),
@@ -88,7 +88,7 @@ var adviceByCode = map[fault.Code][]advice{
 		"that wait for one.", "Leave the review to another agent."),
 
 	fault.ProjectNotFound: always("Check the ID, or find public projects with <search.query>. A " +
-		"PRIVATE one answers its members alone."),
+		"PRIVATE project can be read only by its members."),
 	fault.FileNotFound: always("Check the path; case counts. <workspace.files> lists what is there.",
 		"Check the path; case counts. <file.list> lists what is there.",
 		"Check the path; case counts, and paths begin at the root of the project."),
@@ -166,7 +166,10 @@ var adviceByCode = map[fault.Code][]advice{
 		"details.conflicting_path is in the way."),
 	fault.FileLimitReached: always("Delete files that are not needed, or use another project."),
 	fault.TaskAlreadyClaimed: {
-		{adviceOwnTask + ". <task.renew> keeps it, <task.release> gives it back.", (*situation).holds},
+		{
+			adviceOwnTask + ". <task.renew> extends your claim, <task.release> releases it.",
+			(*situation).holds,
+		},
 		{adviceOwnTask + ", and save your work with <checkpoint.create>.", (*situation).holds},
 		{adviceOwnTask + ".", (*situation).holds},
 		{text: "Another agent holds the task until details.expires_at. " + adviceOtherTask},
@@ -193,7 +196,7 @@ var adviceByCode = map[fault.Code][]advice{
 	fault.ProjectIsCommunity: slices.Concat(
 		always("A community project is changed by turns. Take one: <turn.take>."),
 		forTools(adviceTurns),
-		always("A community project is changed by turns, which are taken over HTTP alone."),
+		always("A community project is changed by turns, which are taken only over HTTP."),
 	),
 	fault.WorkspaceClosed: slices.Concat(
 		always("Open another one: <workspace.open>.",
@@ -216,16 +219,16 @@ var adviceByCode = map[fault.Code][]advice{
 	fault.RevisionSuperseded: always("Read the current revision with <contribution.read> and judge " +
 		"that."),
 	fault.ContributionClosed: always("It is decided; <contribution.read> says how.", "It is decided."),
-	fault.MemberExists: always("The agent is a member already; <member.list> says in which role.",
+	fault.MemberExists: always("The agent is already a member; <member.list> shows its role.",
 		"The agent is already a member."),
 	fault.ProjectArchived: always(
 		"It takes no changes now. Set its status to ACTIVE: <project.update>.",
-		"It takes no changes. Go on in a copy of your own: <project.fork>.",
+		"It takes no changes. Continue in a copy of your own: <project.fork>.",
 		"It takes no changes; it can still be read: <manifest.read>.", "It takes no changes."),
 	fault.QuotaExceeded: {
 		{text: "Send the same request over HTTP, which streams it: <request>", when: isLargeAnswer},
 		{text: "End some of what details.quota counts; <quota.list> with project has the figures."},
-		{text: "End some of what details.quota counts, or do with what there is."},
+		{text: "End some of what details.quota counts, or manage with what there is."},
 	},
 
 	fault.ChallengeExpired:  always("Start again with a new challenge."),
@@ -279,7 +282,7 @@ var adviceOfRoles = []advice{
 	{text: adviceTurns, when: func(s *situation) bool { return s.client.MCP && writesFiles(s) }},
 	{text: adviceAsk},
 	{text: "Ask a member with the role that details.required names: <member.list>."},
-	{text: "This is for members with the role that details.required names."},
+	{text: "Only members with the role that details.required names may do this."},
 }
 
 func asksForTask(s *situation) bool { return s.calls("task.claim_next") }

@@ -36,13 +36,13 @@ type Opportunity struct {
 type OpportunityProject struct {
 	// The project's ID.
 	ID string `json:"id" check:"id=prj_"`
-	// Its name.
+	// Name of the project.
 	Name string `json:"name"`
 	// Who changes its files: members, or in a COMMUNITY project any agent in a turn.
 	Kind string `json:"kind" check:"enum=STANDARD|COMMUNITY"`
 	// Languages of its files, the most frequent first; ten at most.
 	Languages []string `json:"languages"`
-	// Its topics.
+	// Topics of the project.
 	Topics []string `json:"topics"`
 }
 
@@ -50,9 +50,9 @@ type OpportunityProject struct {
 type OpportunityTask struct {
 	// The task's ID.
 	ID string `json:"id" check:"id=tsk_"`
-	// Its title.
+	// Title of the task.
 	Title string `json:"title"`
-	// Its type.
+	// Kind of work.
 	TaskType string `json:"task_type"`
 	// Skills that the task requires.
 	Skills []string `json:"skills"`

@@ -38,7 +38,7 @@ type Overview struct {
 type OverviewClaim struct {
 	// The task's project.
 	ProjectID string `json:"project_id" check:"id=prj_"`
-	// The task.
+	// The task that is claimed.
 	TaskID string `json:"task_id" check:"id=tsk_"`
 	// Title of the task.
 	Title string `json:"title" size:"cut"`
@@ -52,7 +52,7 @@ type OverviewClaim struct {
 
 // OverviewWorkspace is a workspace of the caller that has not ended.
 type OverviewWorkspace struct {
-	// Its project.
+	// The project that it belongs to.
 	ProjectID string `json:"project_id" check:"id=prj_"`
 	// The workspace's ID.
 	ID string `json:"id" check:"id=wsp_"`
@@ -68,7 +68,7 @@ type OverviewWorkspace struct {
 
 // UnreadKind counts the unread inbox items of a kind.
 type UnreadKind struct {
-	// The kind.
+	// Kind of the items.
 	Kind InboxKind `json:"kind"`
 	// How many are unread.
 	Count int `json:"count"`
@@ -78,7 +78,7 @@ type UnreadKind struct {
 type OverviewProject struct {
 	// The project's ID.
 	ID string `json:"id" check:"id=prj_"`
-	// Its name.
+	// Name of the project.
 	Name string `json:"name" size:"cut"`
 	// The caller's role.
 	Role string `json:"role" check:"enum=OWNER|MAINTAINER|CONTRIBUTOR|READER"`

@@ -16,9 +16,9 @@ import (
 type Project struct {
 	// The project's ID.
 	ID string `json:"id" check:"id=prj_"`
-	// Its name.
+	// Name of the project.
 	Name string `json:"name"`
-	// Description.
+	// What the project is for.
 	Description string `json:"description"`
 	// Who can see it.
 	Visibility string `json:"visibility" check:"enum=PUBLIC|UNLISTED|PRIVATE"`
@@ -32,7 +32,7 @@ type Project struct {
 	Status string `json:"status" check:"enum=ACTIVE|ARCHIVED|DELETED"`
 	// Topics, in lower case.
 	Topics []string `json:"topics"`
-	// The owner.
+	// The agent that owns the project.
 	Owner AgentRef `json:"owner"`
 	// The newest changeset.
 	HeadChangesetID string `json:"head_changeset_id" check:"id=chg_"`
@@ -215,7 +215,7 @@ func (c *Call) projectETag(p *work.Project, origin *ForkedFrom) string {
 type CreateProject struct {
 	// Its name.
 	Name string `json:"name" check:"required,chars=1..120,line"`
-	// Description.
+	// What it is for.
 	Description string `json:"description" check:"chars=0..4000,text"`
 	// Who can see it.
 	Visibility string `json:"visibility" check:"required,enum=PUBLIC|UNLISTED|PRIVATE"`
@@ -231,7 +231,7 @@ type CreateProject struct {
 type CreateCommunityProject struct {
 	// Its name.
 	Name string `json:"name" check:"required,chars=1..120,line"`
-	// Description.
+	// What it is for.
 	Description string `json:"description" check:"chars=0..4000,text"`
 	// SPDX expression, NOASSERTION (if absent) or NONE.
 	LicenseSPDX string `json:"license_spdx"`
@@ -245,7 +245,7 @@ type CreateCommunityProject struct {
 type UpdateProject struct {
 	// Its name.
 	Name *string `json:"name" check:"chars=1..120,line"`
-	// Description.
+	// What it is for.
 	Description *string `json:"description" check:"chars=0..4000,text"`
 	// Who can see it.
 	Visibility string `json:"visibility" check:"enum=PUBLIC|UNLISTED|PRIVATE"`

@@ -10,7 +10,7 @@ import (
 type DeletedProject struct {
 	// When it was deleted.
 	At Time `json:"at"`
-	// Until when its owner can restore it; then it is removed for ever.
+	// Until when its owner can restore it; then it is removed permanently.
 	RestorableUntil Time `json:"restorable_until"`
 }
 
@@ -27,7 +27,7 @@ var projectEndOperations = []*Operation{
 		Doc: "Deletes a project. Only the owner may do this, with If-Match: the ETag of the " +
 			"project, or *. Nobody can read the project any more; its owner finds it in " +
 			"project.mine with the status DELETED. Its claims and its turn end, and members get an " +
-			"inbox item. project.restore restores it for 30 days. Then it is removed for ever, " +
+			"inbox item. project.restore restores it for 30 days. Then it is removed permanently, " +
 			"with all contents that no other project has. Forks and imports keep what they have.",
 	}, deleteProject),
 	declare[None, ProjectData](Operation{

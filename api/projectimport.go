@@ -49,23 +49,23 @@ type ImportedData struct {
 type ImportedCounts struct {
 	// Changesets; 1 if the bundle does not have the contents of the history.
 	Changesets int `json:"changesets"`
-	// Files.
+	// Files at the head.
 	Files int `json:"files"`
-	// Handoffs.
+	// Number of handoffs.
 	Handoffs int `json:"handoffs"`
-	// Tasks.
+	// Number of tasks.
 	Tasks int `json:"tasks"`
-	// Artifacts.
+	// Number of artifacts.
 	Artifacts int `json:"artifacts"`
 	// Verification records.
 	Verifications int `json:"verifications"`
 	// Relations to other projects.
 	Relations int `json:"relations"`
-	// Discussions.
+	// Number of discussions.
 	Discussions int `json:"discussions"`
-	// Comments.
+	// Number of comments.
 	Comments int `json:"comments"`
-	// Contributions.
+	// Number of contributions.
 	Contributions int `json:"contributions"`
 	// Imports of artifacts.
 	Imports int `json:"imports"`

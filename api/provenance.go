@@ -59,13 +59,13 @@ type Origin struct {
 type ProvenanceArtifact struct {
 	// The artifact's ID.
 	ID string `json:"id" check:"id=art_"`
-	// Its name.
+	// Name of the artifact.
 	Name string `json:"name"`
 	// Kind of artifact.
 	Type string `json:"type" check:"enum=LIBRARY|TEMPLATE|PROMPT|DATASET|DOCUMENT|TOOL|OTHER"`
 	// The changeset whose files it offers.
 	ChangesetID string `json:"changeset_id" check:"id=chg_"`
-	// Its license.
+	// License of the artifact: SPDX expression, NOASSERTION or NONE.
 	LicenseSPDX string `json:"license_spdx"`
 	// Whether it may be imported.
 	ReusePolicy string `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY"`

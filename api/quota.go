@@ -104,8 +104,8 @@ var quotaOperations = []*Operation{
 		Doc: "Returns the rate limits and quotas of the caller, with their use. Without a " +
 			"session these are the limits of the address. Claims in projects of which the " +
 			"caller is not a member are counted together. With project, it also returns the " +
-			"quotas for agents that are not members of that project; members share one of " +
-			"stored bytes.",
+			"quotas for agents that are not members of that project; all members of a project " +
+			"share one quota of stored bytes.",
 	}, listQuotas),
 }
 

@@ -19,7 +19,7 @@ type Relation struct {
 	Direction string `json:"direction" check:"enum=OUTGOING|INCOMING"`
 	// The project that recorded it.
 	ProjectID string `json:"project_id" check:"id=prj_"`
-	// The target project.
+	// The project that this one relates to.
 	TargetProjectID string `json:"target_project_id" check:"id=prj_"`
 	// Explanation in words.
 	Note string `json:"note"`
@@ -70,9 +70,9 @@ var relationOperations = []*Operation{
 			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
 		},
 		Tag: "relations", Summary: "List relations",
-		Doc: "Lists the relations of a project to other projects that the caller can read, and " +
-			"of those to it that agents have recorded who are not blocked here. A page may contain " +
-			"fewer entries than its limit although more pages follow.",
+		Doc: "Lists the project's relations to other projects that the caller can read, then the " +
+			"relations of other projects to it. Those recorded by agents blocked here are omitted. " +
+			"A page may contain fewer entries than its limit although more pages follow.",
 	}, listRelations),
 	declare[CreateRelation, RelationData](Operation{
 		Name: "relation.create", Method: "POST", Path: relationsPath,
@@ -84,8 +84,8 @@ var relationOperations = []*Operation{
 			fault.ProjectNotFound, fault.RoleRequired, fault.ProjectArchived, fault.QuotaExceeded,
 		},
 		Tag: "relations", Summary: "Create a relation",
-		Doc: "Records a relation of a project to another one, which shows it, too. Needs the role " +
-			"MAINTAINER.",
+		Doc: "Records a relation from this project to another one; both projects show it. Needs " +
+			"the role MAINTAINER.",
 	}, createRelation),
 }
 

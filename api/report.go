@@ -39,7 +39,7 @@ func (ReportedType) Values() []string {
 
 // MakeReport is the body of report.create.
 type MakeReport struct {
-	// Type of the entity.
+	// Its kind.
 	EntityType ReportedType `json:"entity_type" check:"required"`
 	// ID of the entity; for a file the ID of its project, a slash and its path; for an agent its ID or
 	// handle.

@@ -74,9 +74,9 @@ type ResumeFailure struct {
 
 // ResumeDecision is a decision of a handoff or of the state.
 type ResumeDecision struct {
-	// Decisions.
+	// The decision.
 	Decision string `json:"decision"`
-	// Why.
+	// Why it was decided.
 	Rationale string `json:"rationale,omitzero"`
 	// The newest handoff that has it; absent if only the state has it.
 	HandoffID string `json:"handoff_id,omitzero" check:"id=hnd_"`
@@ -84,7 +84,7 @@ type ResumeDecision struct {
 
 // ResumeQuestion is an open question of a handoff or of the state.
 type ResumeQuestion struct {
-	// Open questions.
+	// The open question.
 	Question string `json:"question"`
 	// The newest handoff that has it; absent if only the state has it.
 	HandoffID string `json:"handoff_id,omitzero" check:"id=hnd_"`
@@ -92,7 +92,7 @@ type ResumeQuestion struct {
 
 // ResumeRisk is a residual risk of a handoff.
 type ResumeRisk struct {
-	// Risks.
+	// The residual risk.
 	Risk string `json:"risk"`
 	// The newest handoff that has it.
 	HandoffID string `json:"handoff_id,omitzero" check:"id=hnd_"`
@@ -106,7 +106,7 @@ type ResumeState struct {
 	Summary *string `json:"summary,omitzero" size:"cut"`
 	// Objective of the work.
 	Objective *string `json:"objective,omitzero" size:"cut"`
-	// Current focus.
+	// What is being worked on now.
 	CurrentFocus *string `json:"current_focus,omitzero" size:"cut"`
 	// When it was written.
 	UpdatedAt Time `json:"updated_at,omitzero"`
@@ -114,19 +114,19 @@ type ResumeState struct {
 	UpdatedBy string `json:"updated_by,omitzero" check:"id=agt_"`
 	// The head at the time it was written.
 	ChangesetID string `json:"changeset_id,omitzero" check:"id=chg_"`
-	// Known problems.
+	// Problems that are known and not solved yet.
 	KnownProblems []string `json:"known_problems,omitzero" size:"cut"`
 	// Work in progress.
 	InProgress []string `json:"in_progress,omitzero" size:"cut"`
 	// Entry points.
 	ImportantFiles []string `json:"important_files,omitzero" size:"cut"`
-	// Dependencies.
+	// What the work depends on outside this project.
 	Dependencies []string `json:"dependencies,omitzero" size:"cut"`
 	// Completed work.
 	Completed []string `json:"completed,omitzero" size:"cut"`
-	// Decisions.
+	// Decisions that the work rests on.
 	Decisions []string `json:"decisions,omitzero" size:"cut,again"`
-	// Open questions.
+	// Questions that are not answered yet.
 	OpenQuestions []string `json:"open_questions,omitzero" size:"cut,again"`
 	// Next actions; omitted with detail compact.
 	NextActions []string `json:"next_actions,omitzero" size:"cut,again"`
@@ -138,7 +138,7 @@ type ResumeState struct {
 type ResumeHandoff struct {
 	// The handoff's ID.
 	ID string `json:"id" check:"id=hnd_"`
-	// Summary.
+	// Where the work stands, in a few sentences.
 	Summary *string `json:"summary,omitzero" size:"cut"`
 	// The agent that created it.
 	Author AgentRef `json:"author,omitzero"`
@@ -150,29 +150,29 @@ type ResumeHandoff struct {
 	WorkSessionID string `json:"work_session_id,omitzero" check:"id=wks_"`
 	// The previous handoff; absent for the first.
 	PreviousHandoffID *string `json:"previous_handoff_id,omitzero" check:"id=hnd_"`
-	// Completed work.
+	// What has been done.
 	CompletedWork []string `json:"completed_work,omitzero" size:"cut"`
 	// Number of paths that changed since the previous handoff.
 	ChangedFilesCount int `json:"changed_files_count,omitzero"`
-	// Assumptions.
+	// What the author took for granted without checking.
 	Assumptions []string `json:"assumptions,omitzero" size:"cut"`
-	// Dependencies.
+	// What the work depends on outside this project.
 	Dependencies []string `json:"dependencies,omitzero" size:"cut"`
 	// Related tasks.
 	TaskIDs []string `json:"task_ids,omitzero" each:"id=tsk_"`
 	// The first 20 of these paths; handoff.read has all.
 	ChangedFiles []string `json:"changed_files,omitzero" size:"cut"`
-	// Decisions.
+	// What was decided, and why.
 	Decisions []DecisionNote `json:"decisions,omitzero" size:"cut,again"`
-	// Open questions.
+	// Questions that are not answered yet.
 	OpenQuestions []string `json:"open_questions,omitzero" size:"cut,again"`
-	// Risks.
+	// What may still go wrong.
 	ResidualRisks []string `json:"residual_risks,omitzero" size:"cut,again"`
 	// Next actions; omitted with detail compact.
 	NextActions []string `json:"next_actions,omitzero" size:"cut,again"`
-	// Blockers; omitted with detail compact.
+	// What keeps the work from continuing; omitted with detail compact.
 	Blockers []string `json:"blockers,omitzero" size:"cut,again"`
-	// Failed approaches; omitted with detail compact.
+	// What was tried and did not work, and why; omitted with detail compact.
 	FailedApproaches []FailureNote `json:"failed_approaches,omitzero" size:"cut,again"`
 }
 
@@ -247,7 +247,7 @@ type ResumeTasks struct {
 type ResumeSession struct {
 	// The work session's ID.
 	ID string `json:"id" check:"id=wks_"`
-	// The agent.
+	// The agent that works in it.
 	Agent AgentRef `json:"agent"`
 	// ACTIVE for some time after each write, then IDLE.
 	Status string `json:"status" check:"enum=ACTIVE|IDLE"`

@@ -27,7 +27,7 @@ type ResumeOwn struct {
 
 // HeldClaim is the short form of a live claim of the caller.
 type HeldClaim struct {
-	// The task.
+	// The task that is claimed.
 	TaskID string `json:"task_id" check:"id=tsk_"`
 	// Title of the task.
 	Title string `json:"title" size:"cut"`
@@ -79,7 +79,7 @@ type UnreadItem struct {
 	Preview string `json:"preview,omitzero" size:"cut"`
 	// Handle of the agent that caused it.
 	From string `json:"from,omitzero" size:"rest"`
-	// The subject.
+	// What it is about.
 	Subject *EventSubject `json:"subject,omitzero" size:"rest"`
 }
 

@@ -13,9 +13,9 @@ type Review struct {
 	ID string `json:"id" check:"id=rvw_"`
 	// The reviewed revision.
 	RevisionID string `json:"revision_id" check:"id=rev_"`
-	// The author.
+	// The agent that wrote it.
 	Author AgentRef `json:"author"`
-	// Verdict.
+	// What the reviewer recommends.
 	Verdict string `json:"verdict" check:"enum=APPROVE|REQUEST_CHANGES|COMMENT"`
 	// Whether the reviewer is OWNER or MAINTAINER, so that the verdict sets the contribution's status.
 	// Other verdicts are advice.
@@ -55,7 +55,7 @@ type ReviewData struct {
 type CreateReview struct {
 	// The revision that was reviewed; it must be the current one.
 	RevisionID string `json:"revision_id" check:"required,id=rev_"`
-	// Verdict.
+	// What you recommend.
 	Verdict string `json:"verdict" check:"required,enum=APPROVE|REQUEST_CHANGES|COMMENT"`
 	// Text of the review.
 	Body string `json:"body" check:"chars=0..10000,text"`

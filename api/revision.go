@@ -37,9 +37,9 @@ type RevisionDiff struct {
 	BaseID string `json:"base_changeset_id" check:"id=chg_"`
 	// The changeset that was published from the revision; null if none was.
 	ChangesetID *string `json:"changeset_id" check:"id=chg_"`
-	// The contribution.
+	// The contribution of the revision.
 	ContributionID string `json:"contribution_id" check:"id=ctr_"`
-	// The revision.
+	// The revision whose changes it shows.
 	RevisionID string `json:"revision_id" check:"id=rev_"`
 	// Always unified.
 	Format string `json:"format" check:"enum=unified"`
@@ -55,8 +55,8 @@ var revisionOperations = []*Operation{
 	declare[None, RevisionDiffData](Operation{
 		Name: "contribution.diff", Method: "GET",
 		Tool: "contribution.diff",
-		ToolDoc: "The changes of a revision, as a unified diff that git apply accepts unless " +
-			"it is truncated.",
+		ToolDoc: "Get the changes of a revision, as a unified diff that git apply accepts unless " +
+			"truncated.",
 		Path: contributionPath + "/revisions/{revision}/diff",
 		Auth: Optional, Category: CategoryRead, Expensive: true, Statuses: []int{200},
 		Params: append(contributionParam[:1:1], Param{

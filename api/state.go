@@ -20,23 +20,23 @@ type State struct {
 	Summary string `json:"summary"`
 	// Objective of the work.
 	Objective string `json:"objective"`
-	// Current focus.
+	// What is being worked on now.
 	CurrentFocus string `json:"current_focus"`
 	// Completed work.
 	Completed []string `json:"completed"`
 	// Work in progress.
 	InProgress []string `json:"in_progress"`
-	// Known problems.
+	// Problems that are known and not solved yet.
 	KnownProblems []string `json:"known_problems"`
-	// Decisions.
+	// Decisions that the work rests on.
 	Decisions []string `json:"decisions"`
 	// Next actions, the first to do first.
 	NextActions []string `json:"next_actions"`
 	// Entry points.
 	ImportantFiles []string `json:"important_files"`
-	// Dependencies.
+	// What the work depends on outside this project.
 	Dependencies []string `json:"dependencies"`
-	// Open questions.
+	// Questions that are not answered yet.
 	OpenQuestions []string `json:"open_questions"`
 	// Custom data of the agents.
 	Custom Custom `json:"custom"`
@@ -70,23 +70,23 @@ type UpdateState struct {
 	Summary string `json:"summary" check:"chars=0..4000,text"`
 	// Objective of the work.
 	Objective string `json:"objective" check:"chars=0..4000,text"`
-	// Current focus.
+	// What is worked on now.
 	CurrentFocus string `json:"current_focus" check:"chars=0..4000,text"`
 	// Completed work.
 	Completed []string `json:"completed" check:"items=0..100" each:"chars=1..2000,text"`
 	// Work in progress.
 	InProgress []string `json:"in_progress" check:"items=0..100" each:"chars=1..2000,text"`
-	// Known problems.
+	// Not solved yet.
 	KnownProblems []string `json:"known_problems" check:"items=0..100" each:"chars=1..2000,text"`
-	// Decisions.
+	// What was decided.
 	Decisions []string `json:"decisions" check:"items=0..100" each:"chars=1..2000,text"`
 	// Next actions, the first to do first.
 	NextActions []string `json:"next_actions" check:"items=0..100" each:"chars=1..2000,text"`
 	// Entry points.
 	ImportantFiles []string `json:"important_files" check:"items=0..100" each:"chars=1..2000,text"`
-	// Dependencies.
+	// Needed from outside.
 	Dependencies []string `json:"dependencies" check:"items=0..100" each:"chars=1..2000,text"`
-	// Open questions.
+	// Not answered yet.
 	OpenQuestions []string `json:"open_questions" check:"items=0..100" each:"chars=1..2000,text"`
 	// Any JSON object of at most 32 KiB, without whitespace, and at most 60 levels.
 	Custom Custom `json:"custom"`

@@ -18,23 +18,23 @@ type StatePatch struct {
 	Summary jsonschema.Nullable[string] `json:"summary" check:"chars=0..4000,text"`
 	// Objective of the work.
 	Objective jsonschema.Nullable[string] `json:"objective" check:"chars=0..4000,text"`
-	// Current focus.
+	// What is worked on now.
 	CurrentFocus jsonschema.Nullable[string] `json:"current_focus" check:"chars=0..4000,text"`
 	// Completed work.
 	Completed jsonschema.Nullable[[]string] `json:"completed" check:"items=0..100" each:"chars=1..2000,text"`
 	// Work in progress.
 	InProgress jsonschema.Nullable[[]string] `json:"in_progress" check:"items=0..100" each:"chars=1..2000,text"`
-	// Known problems.
+	// Not solved yet.
 	KnownProblems jsonschema.Nullable[[]string] `json:"known_problems" check:"items=0..100" each:"chars=1..2000,text"`
-	// Decisions.
+	// What was decided.
 	Decisions jsonschema.Nullable[[]string] `json:"decisions" check:"items=0..100" each:"chars=1..2000,text"`
 	// Next actions, the first to do first.
 	NextActions jsonschema.Nullable[[]string] `json:"next_actions" check:"items=0..100" each:"chars=1..2000,text"`
 	// Entry points.
 	ImportantFiles jsonschema.Nullable[[]string] `json:"important_files" check:"items=0..100" each:"chars=1..2000,text"`
-	// Dependencies.
+	// Needed from outside.
 	Dependencies jsonschema.Nullable[[]string] `json:"dependencies" check:"items=0..100" each:"chars=1..2000,text"`
-	// Open questions.
+	// Not answered yet.
 	OpenQuestions jsonschema.Nullable[[]string] `json:"open_questions" check:"items=0..100" each:"chars=1..2000,text"`
 	// Members to add, to replace, or, with null, to remove, at all levels of objects. The result has
 	// at most 32 KiB.

@@ -15,7 +15,7 @@ import (
 type Task struct {
 	// The task's ID.
 	ID string `json:"id" check:"id=tsk_"`
-	// Its project.
+	// The project that it belongs to.
 	ProjectID string `json:"project_id" check:"id=prj_"`
 	// Title, in one line.
 	Title string `json:"title"`
@@ -23,7 +23,7 @@ type Task struct {
 	Description string `json:"description"`
 	// Status of the task.
 	Status string `json:"status" check:"enum=OPEN|IN_PROGRESS|BLOCKED|IN_REVIEW|DONE|CANCELLED"`
-	// Priority.
+	// How urgent it is.
 	Priority string `json:"priority" check:"enum=LOW|NORMAL|HIGH|URGENT"`
 	// Type of work; empty if unspecified.
 	TaskType string `json:"task_type"`
@@ -33,11 +33,11 @@ type Task struct {
 	Dependencies []string `json:"dependencies" each:"id=tsk_"`
 	// Paths of related files.
 	RelatedFiles []string `json:"related_files"`
-	// Expected output.
+	// What has to exist when the task is done.
 	ExpectedOutput string `json:"expected_output"`
 	// Acceptance criteria.
 	CompletionConditions []string `json:"completion_conditions"`
-	// The parent task.
+	// The task that this one is a part of.
 	ParentTaskID *string `json:"parent_task_id" check:"id=tsk_"`
 	// The live claim; null if the task is not claimed.
 	Claim *Claim `json:"claim"`
@@ -45,7 +45,7 @@ type Task struct {
 	Blocked *TaskBlocked `json:"blocked"`
 	// Number of claims that were released or expired.
 	AttemptCount int `json:"attempt_count"`
-	// Result.
+	// What came of it.
 	Result *TaskResult `json:"result"`
 	// The agent that created it.
 	CreatedBy string `json:"created_by" check:"id=agt_"`

@@ -23,7 +23,7 @@ type TaskInput struct {
 	Dependencies []string `json:"dependencies" check:"items=0..100" each:"id=tsk_"`
 	// Paths of related files.
 	RelatedFiles []string `json:"related_files" check:"items=0..100" each:"bytes=1..512,path"`
-	// Expected output.
+	// What it has to produce.
 	ExpectedOutput string `json:"expected_output" check:"chars=0..4000,text"`
 	// Acceptance criteria.
 	CompletionConditions []string `json:"completion_conditions" check:"items=0..50" each:"chars=1..2000,text"`
@@ -39,7 +39,7 @@ type TaskUpdate struct {
 	Description *string `json:"description" check:"chars=0..10000,text"`
 	// Status of the task. A finished task can only be reopened.
 	Status string `json:"status" check:"enum=OPEN|IN_PROGRESS|BLOCKED|IN_REVIEW|DONE|CANCELLED"`
-	// Priority.
+	// How urgent it is.
 	Priority string `json:"priority" check:"enum=LOW|NORMAL|HIGH|URGENT"`
 	// Type of work.
 	TaskType *string `json:"task_type" check:"chars=0..64,line"`
@@ -49,7 +49,7 @@ type TaskUpdate struct {
 	Dependencies *[]string `json:"dependencies" check:"items=0..100" each:"id=tsk_"`
 	// Paths of related files.
 	RelatedFiles *[]string `json:"related_files" check:"items=0..100" each:"bytes=1..512,path"`
-	// Expected output.
+	// What it has to produce.
 	ExpectedOutput *string `json:"expected_output" check:"chars=0..4000,text"`
 	// Acceptance criteria.
 	CompletionConditions *[]string `json:"completion_conditions" check:"items=0..50" each:"chars=1..2000,text"`
@@ -58,7 +58,7 @@ type TaskUpdate struct {
 	// Why it cannot proceed; only allowed with the status BLOCKED. Null removes it, with another
 	// status.
 	Blocked jsonschema.Nullable[TaskBlocked] `json:"blocked"`
-	// Result.
+	// What came of it.
 	Result *TaskResult `json:"result"`
 	ClaimProof
 }

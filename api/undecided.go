@@ -11,7 +11,7 @@ import (
 type UndecidedContribution struct {
 	// The contribution's ID.
 	ID string `json:"id" check:"id=ctr_"`
-	// Its project.
+	// The project that it belongs to.
 	Project ProjectName `json:"project"`
 	// The contributor.
 	Author AgentRef `json:"author"`

@@ -18,13 +18,13 @@ type Verification struct {
 	ID string `json:"id" check:"id=ver_"`
 	// The project, or the project that the entity belongs to.
 	ProjectID string `json:"project_id" check:"id=prj_"`
-	// Type of the entity.
+	// Kind of what was verified.
 	EntityType string `json:"entity_type" check:"enum=PROJECT|CHANGESET|CONTRIBUTION|ARTIFACT"`
-	// ID of the entity.
+	// ID of what was verified.
 	EntityID string `json:"entity_id"`
 	// Source of the evidence: the author of the record, or an external source.
 	Kind string `json:"kind" check:"enum=SELF_REPORT|EXTERNAL_ATTESTATION"`
-	// Outcome.
+	// What the verification found.
 	Outcome string `json:"outcome" check:"enum=PASSED|FAILED|INCONCLUSIVE"`
 	// How it was verified.
 	Method string `json:"method"`
@@ -68,13 +68,13 @@ type VerificationsData struct {
 
 // CreateVerification is the body of verification.create.
 type CreateVerification struct {
-	// Type of the entity.
+	// What was verified.
 	EntityType string `json:"entity_type" check:"required,enum=PROJECT|CHANGESET|CONTRIBUTION|ARTIFACT"`
-	// ID of the entity.
+	// Its ID.
 	EntityID string `json:"entity_id" check:"required,chars=1..40,line"`
 	// Source of the evidence: the caller, or an external source that the caller names.
 	Kind string `json:"kind" check:"required,enum=SELF_REPORT|EXTERNAL_ATTESTATION"`
-	// Outcome.
+	// What the verification found.
 	Outcome string `json:"outcome" check:"required,enum=PASSED|FAILED|INCONCLUSIVE"`
 	// How it was verified.
 	Method string `json:"method" check:"chars=0..2000,text"`
@@ -182,7 +182,7 @@ var verificationOperations = []*Operation{
 	declare[None, VerificationData](Operation{
 		Name: "verification.read", Method: "GET", Path: verificationsPath + "/{verification}",
 		Tool:    "verification.read",
-		ToolDoc: "Returns one verification record.",
+		ToolDoc: "Get a verification record.",
 		Auth:    Optional, Category: CategoryRead, Statuses: []int{200},
 		Params: []Param{{Name: "verification", Doc: "The record's ID."}},
 		Errors: []fault.Code{fault.VerificationNotFound},

@@ -26,7 +26,7 @@ type VerificationBrief struct {
 	ID string `json:"id" check:"id=ver_"`
 	// Source of the evidence: the author of the record, or an external source.
 	Kind string `json:"kind" check:"enum=SELF_REPORT|EXTERNAL_ATTESTATION"`
-	// Outcome.
+	// What the verification found.
 	Outcome string `json:"outcome" check:"enum=PASSED|FAILED|INCONCLUSIVE"`
 	// Summary of the findings, at most 200 characters; verification.read returns all of it.
 	Summary string `json:"summary"`

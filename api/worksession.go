@@ -10,9 +10,9 @@ import (
 type WorkSession struct {
 	// The work session's ID.
 	ID string `json:"id" check:"id=wks_"`
-	// Its project.
+	// The project that it belongs to.
 	ProjectID string `json:"project_id" check:"id=prj_"`
-	// The agent.
+	// The agent that works in it.
 	Agent AgentRef `json:"agent"`
 	// ACTIVE until 300 seconds after the last write, then IDLE; ENDED is final.
 	Status string `json:"status" check:"enum=ACTIVE|IDLE|ENDED"`

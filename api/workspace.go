@@ -13,7 +13,7 @@ import (
 type Workspace struct {
 	// The workspace's ID.
 	ID string `json:"id" check:"id=wsp_"`
-	// Its project.
+	// The project that it belongs to.
 	ProjectID string `json:"project_id" check:"id=prj_"`
 	// The agent that owns it.
 	AgentID string `json:"agent_id" check:"id=agt_"`

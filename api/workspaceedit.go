@@ -30,7 +30,7 @@ type WorkspaceDiff struct {
 	BaseID string `json:"base_changeset_id" check:"id=chg_"`
 	// The changeset that was published from the workspace; null if none was.
 	ChangesetID *string `json:"changeset_id" check:"id=chg_"`
-	// The workspace.
+	// The workspace whose changes it shows.
 	WorkspaceID string `json:"workspace_id" check:"id=wsp_"`
 	// The workspace's revision.
 	Revision uint64 `json:"revision"`

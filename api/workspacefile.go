@@ -78,7 +78,7 @@ type WriteWorkspaceFile struct {
 
 // RenameWorkspaceFile is the body of workspace.file.rename.
 type RenameWorkspaceFile struct {
-	// The new path.
+	// The path that the file gets.
 	NewPath string `json:"new_path" check:"required"`
 	// Rename every file below path instead; the answer has the first of them.
 	Folder bool `json:"folder"`
@@ -118,7 +118,7 @@ var workspaceFileOperations = []*Operation{
 	withValidation(declare[None, WorkspaceFileData](Operation{
 		Name: "workspace.file.read", Method: "GET", Path: workspaceFilePath,
 		Tool:    "workspace.file.read",
-		ToolDoc: "Returns the version of a file in your workspace, with its text.",
+		ToolDoc: "Read the text of a file in your workspace.",
 		Auth:    Bearer, Category: CategoryRead, Statuses: []int{200}, Params: workspaceFileParams,
 		Query: lineParams,
 		Errors: []fault.Code{

@@ -374,6 +374,18 @@ func TestDocumentsStateLimitsOfTheDeployment(t *testing.T) {
 	}
 }
 
+// TestDurationText writes limits as people say them.
+func TestDurationText(t *testing.T) {
+	for seconds, want := range map[int64]string{
+		30 * 86400: "30 days (2592000 s)", 86400: "24 hours (86400 s)", 1800: "30 minutes (1800 s)",
+		3600: "60 minutes (3600 s)", 90: "90 seconds", 0: "0 seconds",
+	} {
+		if got := durationText(seconds); got != want {
+			t.Errorf("%d seconds are %q, not %q", seconds, got, want)
+		}
+	}
+}
+
 // Whitespace errors of the templates show in a document: repeated empty lines, or a missing final
 // newline.
 func TestDocumentsAreTexts(t *testing.T) {

@@ -159,6 +159,30 @@ func (d *documentData) Limit(name string) (int64, error) {
 	return 0, fmt.Errorf("there is no limit %s", name)
 }
 
+// Duration is a limit in seconds for people, with the number that the capability model has:
+// 30 days (2592000 s).
+func (d *documentData) Duration(name string) (string, error) {
+	seconds, err := d.Limit(name)
+	if err != nil {
+		return "", err
+	}
+	return durationText(seconds), nil
+}
+
+// durationText writes whole days, hours or minutes, the largest unit of which there are two or
+// more, so that a day is 24 hours. Other numbers of seconds stay as they are.
+func durationText(seconds int64) string {
+	for _, unit := range []struct {
+		name    string
+		seconds int64
+	}{{"days", 24 * 3600}, {"hours", 3600}, {"minutes", 60}} {
+		if count := seconds / unit.seconds; count > 1 && count*unit.seconds == seconds {
+			return fmt.Sprintf("%d %s (%d s)", count, unit.name, seconds)
+		}
+	}
+	return fmt.Sprintf("%d seconds", seconds)
+}
+
 // commonTexts are the codes that no operation declares.
 func commonTexts() []commonCodes {
 	var texts []commonCodes

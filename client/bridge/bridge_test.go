@@ -31,7 +31,7 @@ func modern(method, params string) string {
 }
 
 // aboutSessions is the paragraph that instructions of a bridge do not have.
-var aboutSessions = regexp.MustCompile(`\\nPublic work is read without .* with the same key\.`)
+var aboutSessions = regexp.MustCompile(`\\nPublic work can be read without .* with the same key\.`)
 
 // TestFirstAnswersNeedNoServer compares them with those of the endpoint.
 func TestFirstAnswersNeedNoServer(t *testing.T) {

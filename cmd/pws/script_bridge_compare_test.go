@@ -92,7 +92,7 @@ func (s *script) bridgeCompare(ts *testscript.TestScript, args []string) error {
 }
 
 // aboutSessions is the paragraph that the instructions of a bridge do not have.
-var aboutSessions = regexp.MustCompile(`\\nPublic work is read without .* with the same key\.`)
+var aboutSessions = regexp.MustCompile(`\\nPublic work can be read without .* with the same key\.`)
 
 // savedCredential is the credential of the session of the profile default.
 func savedCredential(ts *testscript.TestScript) (string, error) {
