@@ -128,7 +128,8 @@ func failureOf(answer *Answer) *Failure {
 	if failure == nil {
 		failure = &Failure{Code: CodeNoAnswer}
 		text := answer.Body[:min(len(answer.Body), foreignBytesMax)]
-		failure.Message = fmt.Sprintf("The answer has status %d %s and is no answer of the service: %q",
+		failure.Message = fmt.Sprintf(
+			"The answer has status %d %s and is not an answer of the service: %q",
 			answer.Status, http.StatusText(answer.Status), text)
 	}
 	failure.Status = answer.Status

@@ -39,11 +39,11 @@ func EncodeKey(key ed25519.PrivateKey) ([]byte, error) {
 func ParseKey(text []byte) (ed25519.PrivateKey, error) {
 	block, _ := pem.Decode(text)
 	if block == nil || block.Type != pemType {
-		return nil, fmt.Errorf("this is no private key: a PEM block %q is expected", pemType)
+		return nil, fmt.Errorf("this is not a private key: a PEM block %q is expected", pemType)
 	}
 	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
-		return nil, fmt.Errorf("this is no private key: %w", err)
+		return nil, fmt.Errorf("this is not a private key: %w", err)
 	}
 	private, is := key.(ed25519.PrivateKey)
 	if !is {

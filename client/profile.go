@@ -71,7 +71,7 @@ var profileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 // CheckProfileName returns an error if a name cannot be that of a profile.
 func CheckProfileName(name string) error {
 	if !profileName.MatchString(name) {
-		return fmt.Errorf("%q is no name of a profile: up to 64 letters, digits and any of ._-", name)
+		return fmt.Errorf("%q is not a name of a profile: up to 64 letters, digits and any of ._-", name)
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ const nextMark = ".next"
 // CheckNewProfileName is CheckProfileName for a profile that does not exist yet.
 func CheckNewProfileName(name string) error {
 	if strings.HasSuffix(strings.ToLower(name), nextMark) {
-		return fmt.Errorf("%q is no name of a new profile: key rotate uses names that end in %s", name,
+		return fmt.Errorf("%q is not a name of a new profile: key rotate uses names that end in %s", name,
 			nextMark)
 	}
 	return CheckProfileName(name)

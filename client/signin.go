@@ -41,7 +41,7 @@ type challenge struct {
 
 // errPayload: a signature of any text that a server sends could be used for something else.
 var errPayload = errors.New(
-	"the server asks for a signature of a text that is not the challenge asked for, for this key")
+	"the server asks for a signature of a text that is not the challenge that was requested")
 
 // signature is the proof of possession of a key, for a challenge that is wanted. Errors:
 // errPayload, *AudienceError.

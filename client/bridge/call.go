@@ -52,8 +52,8 @@ func (b *Bridge) ask(ctx context.Context, m *message) []byte {
 	if b.cfg.ReadOnly && m.method == methodCall && m.named && !b.hintsOf(m.tool).ReadOnly {
 		return b.failed(m, &problem{
 			Code:     codeReadOnly,
-			Message:  "This host was given the tools that read, and this is none of them.",
-			NextStep: "Leave it, or ask for a host without --read-only.",
+			Message:  "This server was started with --read-only, and this tool changes data.",
+			NextStep: "Do not call it, or ask for `pws mcp` to be started without --read-only.",
 		})
 	}
 	if m.headersBytes() > headersMax {
@@ -72,8 +72,9 @@ func (b *Bridge) ask(ctx context.Context, m *message) []byte {
 	said := m.response(answer.Body)
 	if said == nil {
 		return b.failed(m, &problem{
-			Code:     client.CodeNoAnswer,
-			Message:  "What answers at " + b.cfg.Service.Caller().Server + " is no server of this kind.",
+			Code: client.CodeNoAnswer,
+			Message: "The address " + b.cfg.Service.Caller().Server +
+				" did not answer like a pws server.",
 			NextStep: "Check the address of the server: pws whoami.",
 		})
 	}

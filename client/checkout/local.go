@@ -95,7 +95,7 @@ func modeProblem(info fs.FileInfo) string {
 	case info.Mode()&fs.ModeSymlink != 0:
 		return "is a symbolic link"
 	case !info.Mode().IsRegular():
-		return "is no ordinary file"
+		return "is not an ordinary file"
 	case info.Size() > FileBytesMax:
 		return tooLarge(info.Size())
 	}

@@ -149,7 +149,7 @@ func prefixOf(folder string) (string, error) {
 	case clean == "." && folder != "":
 		return "", nil
 	case folder == "" || !filepath.IsLocal(clean) || reserved(clean) != "":
-		return "", fmt.Errorf("%q is no folder below the directory", folder)
+		return "", fmt.Errorf("%q is not a folder below the directory", folder)
 	}
 	return clean + "/", nil
 }

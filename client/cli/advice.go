@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+	"regexp"
 	"strings"
 
 	"pws/client"
@@ -9,6 +11,7 @@ import (
 // commandsOf are the commands for operations that the server advises; for others it is pws api.
 var commandsOf = map[string]string{
 	"checkpoint.create":    "pws checkpoint",
+	"changeset.list":       "pws log",
 	"contribution.read":    "pws contribution view",
 	"contribution.reject":  "pws contribution reject",
 	"contribution.review":  "pws contribution review",
@@ -17,9 +20,17 @@ var commandsOf = map[string]string{
 	"file.read":            "pws file read",
 	"handoff.create":       "pws handoff create",
 	"inbox.read":           "pws inbox",
+	"key.add_start":        "pws key rotate",
+	"key.list":             "pws key list",
+	"manifest.read":        "pws manifest",
+	"member.list":          "pws project member list",
 	"opportunity.list":     "pws opportunity",
 	"project.fork":         "pws project fork",
+	"project.read":         "pws project view",
+	"project.update":       "pws project edit",
+	"resume.read":          "pws resume",
 	"search.query":         "pws search",
+	"state.read":           "pws state view",
 	"task.list":            "pws task list",
 	"task.release":         "pws task release",
 	"task.renew":           "pws task renew",
@@ -29,8 +40,8 @@ var commandsOf = map[string]string{
 	"workspace.submit":     "pws workspace submit",
 }
 
-// serverStep is the next step that the server advises, with commands in place of requests; empty if
-// it advises none.
+// serverStep is the next step that the server advises, with commands in place of requests and
+// values in place of the names of details; empty if it advises none.
 func serverStep(failure *client.Failure) string {
 	var step string
 	var calls []struct {
@@ -53,5 +64,20 @@ func serverStep(failure *client.Failure) string {
 			step = after
 		}
 	}
-	return said.String() + step
+	return withDetails(failure, said.String()+step)
+}
+
+// namedDetail is the name of a detail in the text of a next step.
+var namedDetail = regexp.MustCompile(`\bdetails\.([a-z_]+)`)
+
+// withDetails has the value of a detail in place of its name, which only programs can look up.
+// Lists and objects keep their names.
+func withDetails(failure *client.Failure, step string) string {
+	details, err := parseValue(failure.Details)
+	if err != nil {
+		return step
+	}
+	return namedDetail.ReplaceAllStringFunc(step, func(name string) string {
+		return cmp.Or(line(details.at(strings.TrimPrefix(name, "details.")).text()), name)
+	})
 }

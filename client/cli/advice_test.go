@@ -33,6 +33,13 @@ func TestNextStepIsOfTheSituation(t *testing.T) {
 				`{"operation":"inbox.read","method":"GET","path":"/a"}]}`,
 			"pws api GET /a/b, or pws inbox.",
 		},
+		{
+			"TASK_ALREADY_CLAIMED", `{"expires_at":"2026-11-20T09:00:00.000Z","unmet":["t"],` +
+				`"next_step":"You hold it until details.expires_at. See details.unmet, details.none."}`,
+			"You hold it until 2026-11-20T09:00:00.000Z. See details.unmet, details.none.",
+		},
+		{"BODY_TOO_LARGE", `{"limit_bytes":100,"next_step":"details.limit_bytes is the most."}`,
+			"100 is the most."},
 		{"SESSION_INVALID", `{"next_step":"POST /api/v1/auth/challenge"}`, "pws login"},
 	} {
 		failure := &client.Failure{Code: c.code, Details: jsontext.Value(c.details)}

@@ -104,7 +104,7 @@ func (c *APICommand) request(env *Env) (*client.Request, error) {
 	for _, header := range c.Header {
 		name, value, found := strings.Cut(header, ":")
 		if !found {
-			return nil, usagef("%q is no header 'NAME: VALUE'", header)
+			return nil, usagef("%q is not a header 'NAME: VALUE'", header)
 		}
 		request.Header.Set(strings.TrimSpace(name), strings.TrimSpace(value))
 	}

@@ -116,7 +116,7 @@ func (c *Common) openTree(env *Env) (*account, *checkout.Tree, error) {
 	}
 	if bound.root == "" {
 		return nil, nil, &advisedError{
-			usagef("this directory is no working copy"), "pws checkout PROJECT DIR",
+			usagef("this directory is not a working copy"), "pws checkout PROJECT DIR",
 		}
 	}
 	caller, err := c.account(env)

@@ -103,7 +103,7 @@ func (c *CheckpointCommand) handoff() map[string]any {
 type HandoffGroup struct {
 	List   HandoffListCommand   `cmd:"" help:"List the handoffs."`
 	View   HandoffViewCommand   `cmd:"" help:"Show a handoff."`
-	Create HandoffCreateCommand `cmd:"" help:"Leave a handoff for who comes next."`
+	Create HandoffCreateCommand `cmd:"" help:"Leave a handoff for the next agent."`
 }
 
 // HandoffListCommand lists handoffs.

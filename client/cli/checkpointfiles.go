@@ -63,7 +63,7 @@ func (c *CheckpointCommand) files(
 	}
 	for _, one := range files {
 		if problem := checkout.PathProblem(one.path); problem != "" {
-			return nil, usagef("%q is no path in the project: %s", one.path, problem)
+			return nil, usagef("%q is not a path in the project: %s", one.path, problem)
 		}
 	}
 	return files, nil

@@ -8,16 +8,16 @@ type Commands struct {
 	Profile ProfileGroup  `cmd:"" group:"client" help:"List, choose, rename and remove profiles."`
 	Key     KeyGroup      `cmd:"" group:"client" help:"List, rotate, revoke and export keys."`
 	Init    InitCommand   `cmd:"" group:"client" help:"Bind this directory to a project."`
-	Doctor  DoctorCommand `cmd:"" group:"client" help:"Check what can be wrong, and name what repairs it."`
+	Doctor  DoctorCommand `cmd:"" group:"client" help:"Check for problems, and name the command that solves each."`
 	Setup   SetupCommand  `cmd:"" group:"client" help:"Put pws into the settings of Claude Code, Codex, Cursor, …"`
-	Hook    HookGroup     `cmd:"" group:"client" help:"What hosts of agents run at their events."`
+	Hook    HookGroup     `cmd:"" group:"client" help:"Commands that agent hosts run as hooks."`
 	MCP     MCPCommand    `cmd:"" group:"client" name:"mcp" help:"Connect an MCP host, over standard input and output."`
 	API     APICommand    `cmd:"" group:"client" name:"api" help:"Call any operation of the interface."`
 
-	Completion CompletionCommand `cmd:"" group:"client" help:"Print what completes commands in a shell."`
+	Completion CompletionCommand `cmd:"" group:"client" help:"Print a shell completion script."`
 
-	Resume     ResumeCommand     `cmd:"" group:"work" help:"Show what an agent needs to go on."`
-	Prime      PrimeCommand      `cmd:"" group:"work" help:"Print what a new session has to know, in 8,000 characters."`
+	Resume     ResumeCommand     `cmd:"" group:"work" help:"Show what an agent needs to continue."`
+	Prime      PrimeCommand      `cmd:"" group:"work" help:"Print what a new session has to know, up to 8,000 characters."`
 	Manifest   ManifestCommand   `cmd:"" group:"work" help:"Show what a project is."`
 	Checkpoint CheckpointCommand `cmd:"" group:"work" help:"Store files, state, tasks and handoff in one step."`
 	Handoff    HandoffGroup      `cmd:"" group:"work" help:"Leave and read handoffs."`
@@ -40,7 +40,7 @@ type Commands struct {
 	Opportunity  OpportunityCommand `cmd:"" group:"others" help:"List work that suits this agent."`
 	Inbox        InboxCommand       `cmd:"" group:"others" help:"List what others did that concerns this agent."`
 	Events       EventsCommand      `cmd:"" group:"others" help:"List events, or follow them."`
-	Discussion   DiscussionGroup    `cmd:"" group:"others" help:"Discuss."`
+	Discussion   DiscussionGroup    `cmd:"" group:"others" help:"Ask and answer questions in a project."`
 	Verification VerificationGroup  `cmd:"" group:"others" help:"Record how something was verified."`
-	Artifact     ArtifactGroup      `cmd:"" group:"others" help:"Make and import reusable artifacts."`
+	Artifact     ArtifactGroup      `cmd:"" group:"others" help:"Create and import reusable artifacts."`
 }

@@ -208,7 +208,7 @@ func cleanAddress(server string) (string, error) {
 	base, err := url.Parse(server)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" ||
 		base.RawQuery != "" || base.Fragment != "" || base.User != nil {
-		return "", usagef("%q is no base URL of a server, such as %s", server, ServerDefault)
+		return "", usagef("%q is not a base URL of a server, such as %s", server, ServerDefault)
 	}
 	base.Host = strings.ToLower(base.Host)
 	return strings.TrimRight(base.String(), "/"), nil

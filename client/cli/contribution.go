@@ -16,7 +16,7 @@ type WorkspaceGroup struct {
 	Status  WorkspaceStatusCommand  `cmd:"" help:"Show a workspace and what it changes."`
 	Diff    WorkspaceDiffCommand    `cmd:"" help:"Print what a workspace changes."`
 	Write   WorkspaceWriteCommand   `cmd:"" help:"Write a file in a workspace."`
-	Refresh WorkspaceRefreshCommand `cmd:"" help:"Merge what was published meanwhile."`
+	Refresh WorkspaceRefreshCommand `cmd:"" help:"Merge what others have published since."`
 	Submit  WorkspaceSubmitCommand  `cmd:"" help:"Submit a workspace as a contribution."`
 	Close   WorkspaceCloseCommand   `cmd:"" help:"Close a workspace."`
 }

@@ -74,7 +74,8 @@ type advisedError struct {
 // Unwrap returns the error itself.
 func (e *advisedError) Unwrap() error { return e.error }
 
-// ExitCode is the exit code of a command that returned err.
+// ExitCode is the exit code of a command that returned err. An error with a method ExitsWith
+// says it itself.
 func ExitCode(err error) int {
 	var usage UsageError
 	var failure *client.Failure
@@ -82,9 +83,12 @@ func ExitCode(err error) int {
 	var open *client.OpenFileError
 	var conflict conflictError
 	var unsigned *client.SignInError
+	var coded interface{ ExitsWith() int }
 	switch {
 	case err == nil:
 		return ExitOK
+	case errors.As(err, &coded):
+		return coded.ExitsWith()
 	case errors.As(err, &usage):
 		return ExitUsage
 	case errors.As(err, &conflict):
@@ -190,6 +194,7 @@ var steps = map[string]string{
 	"TASK_NOT_FOUND":          "pws task list",
 	"PROJECT_NOT_FOUND":       "pws project list",
 	"FILE_NOT_FOUND":          "pws file list",
+	"REUSE_POLICY_REQUIRED":   "repeat with --reuse ALLOW_REUSE or --reuse REFERENCE_ONLY",
 	"HANDLE_TAKEN":            "another --handle",
 	"INVALID_HANDLE":          "another --handle: 3 to 32 letters, digits, '-', '_' and '.'",
 }

@@ -146,7 +146,7 @@ func (c *FileWriteCommand) write(
 			return data, err
 		}
 	}
-	return nil, fmt.Errorf("%s was changed by others %d times meanwhile", c.Path, fileWritesMax)
+	return nil, fmt.Errorf("others have changed %s %d times in the meantime", c.Path, fileWritesMax)
 }
 
 // listedFile is a file as a list of files has it.
@@ -238,15 +238,28 @@ func (c *FileHistoryCommand) Run(ctx context.Context, env *Env) error {
 func changesetColumns() []column {
 	return []column{
 		{"CHANGESET", "id", nil}, {"WHEN", "created_at", asAgo}, {"AUTHOR", "author.handle", asHandle},
-		{"FILES", "stats.files", nil}, {"MESSAGE", "message", asCut},
+		{"FILES", "stats.files", nil}, {"MESSAGE", "", asMessage},
 	}
 }
+
+// asMessage is the message of a changeset. The first one of a project has none unless it was given
+// files.
+func asMessage(env *Env, changeset value) string {
+	message := asCut(env, changeset.at("message"))
+	if message == "" && changeset.at("sequence").text() == "1" {
+		return projectCreated
+	}
+	return message
+}
+
+// projectCreated stands for the message of the changeset with which a project begins.
+const projectCreated = "(project created)"
 
 // LogCommand lists the changesets of a project.
 type LogCommand struct {
 	InProject
 	Paged
-	Path string `arg:"" optional:"" help:"Only those that changed this file."`
+	Path string `arg:"" optional:"" help:"Only changesets of this file."`
 }
 
 // Run prints the changesets, newest first.

@@ -22,7 +22,7 @@ func TestFileWriteKeepsTheType(t *testing.T) {
 		"a new file":     {[]string{""}, []string{"* "}},
 		"its own type":   {[]string{"text/x"}, []string{`"chg_0" text/x`}},
 		"made by others": {[]string{"", "text/x"}, []string{"* ", `"chg_1" text/x`}},
-		"changed by others": {
+		"others have changed": {
 			[]string{"text/x", "text/y"}, []string{`"chg_0" text/x`, `"chg_1" text/y`},
 		},
 		"deleted by others":  {[]string{"text/x", ""}, []string{`"chg_0" text/x`, "* "}},

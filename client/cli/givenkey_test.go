@@ -86,7 +86,7 @@ func TestKeyOfTheEnvironmentAlone(t *testing.T) {
 	}
 	p.variables[varKey] = "junk"
 	_, err := p.whoami(t)
-	if err == nil || !strings.Contains(err.Error(), "PWS_KEY: this is no private key") {
+	if err == nil || !strings.Contains(err.Error(), "PWS_KEY: this is not a private key") {
 		t.Errorf("junk: %v", err)
 	}
 	// The file of a directory does not choose who gets a signature.

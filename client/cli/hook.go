@@ -228,7 +228,7 @@ func (h *HookSessionStart) prime(ctx context.Context, env *Env, bound Binding) (
 // nothing: the file that names it may have come with a repository of others.
 func stranger(bound Binding) string {
 	server := quoted(bound.Server)
-	return fmt.Sprintf("# The project of this directory, as pws keeps it\n\n"+
+	return fmt.Sprintf("# Project of this directory (kept by pws)\n\n"+
 		"This directory names project %s at %s, and nobody has signed in to it here. "+
 		"`pws login %s` does.\n", quoted(bound.Project), server, server)
 }
@@ -239,11 +239,11 @@ const hookRetry = time.Second
 // unread is what a session is given when the project cannot be read.
 func unread(bound Binding, err error, env *Env) string {
 	const most = 300
-	text := fmt.Sprintf("# The project of this directory, as pws keeps it\n\n"+
+	text := fmt.Sprintf("# Project of this directory (kept by pws)\n\n"+
 		"This directory belongs to project %s at %s. Its state could not be read now: %s.\n",
 		quoted(bound.Project), quoted(bound.Server), cutText(quoted(err.Error()), most))
 	if step := nextStep(err, env); step != "" {
-		text += "What helps: " + cutText(quoted(step), most) + ".\n"
+		text += "Try: " + cutText(quoted(step), most) + ".\n"
 	}
 	return text + "`pws doctor` shows what is wrong, `pws prime` prints the state.\n"
 }

@@ -22,7 +22,7 @@ func (e *Env) projectFile(root, name string) (string, error) {
 		}
 	}
 	if !inside {
-		return "", usagef("%s is no file below %s: it has no path in the project", name, root)
+		return "", usagef("%s is not a file below %s: it has no path in the project", name, root)
 	}
 	return path, nil
 }

@@ -124,7 +124,7 @@ func (c *LoginCommand) target(env *Env) (client.Profile, error) {
 	case !exists && server != "" && !named.chosen(env):
 		// The file of a directory may have come from others.
 		return none, &advisedError{
-			usagef("%s is named by this directory alone, and no profile is of it", server),
+			usagef("only this directory names %s, and no profile belongs to it", server),
 			"pws login " + server,
 		}
 	case !exists:
@@ -369,7 +369,7 @@ func (c *LogoutCommand) Run(ctx context.Context, env *Env) error {
 		return err
 	}
 	if c.ForgetKey && !c.Yes {
-		err := env.confirm(fmt.Sprintf("Remove the key of @%s at %s for ever?", profile.Handle,
+		err := env.confirm(fmt.Sprintf("Remove the key of @%s at %s permanently?", profile.Handle,
 			profile.Server))
 		if err != nil {
 			return err

@@ -28,7 +28,7 @@ func (c *LoginCommand) webCode(ctx context.Context, env *Env, done login) (strin
 func (e *Env) openBrowser(out io.Writer, link string) error {
 	// The server chooses it: a browser opens files and programs, too.
 	if at, err := url.Parse(link); err != nil || at.Scheme != "https" && at.Scheme != "http" {
-		return fmt.Errorf("the server gives %q, which is no address of a page", link)
+		return fmt.Errorf("the server gives %q, which is not an address of a page", link)
 	}
 	_, err := fmt.Fprintf(out, "This link signs in a browser, once, within a minute:\n%s\n", link)
 	if err != nil || !e.interactive() || e.OpenURL == nil {

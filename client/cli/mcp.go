@@ -227,7 +227,7 @@ func (l *lateAccount) distrust(found *account) error {
 		return nil
 	}
 	return &advisedError{
-		fmt.Errorf("only the file of this directory names the server %s, and no profile is of it",
+		fmt.Errorf("only the file of this directory names the server %s, and no profile belongs to it",
 			found.Server),
 		"if that server is the right one: pws login " + found.Server,
 	}

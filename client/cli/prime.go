@@ -82,7 +82,7 @@ func primeHead(resume value, caller *account) string {
 	if handle := caller.profile.Handle; handle != "" {
 		as = "this session acts as @" + line(handle)
 	}
-	fmt.Fprintf(&out, "# The project of this directory, as pws keeps it\n\n- %s, %s, at %s; %s.\n",
+	fmt.Fprintf(&out, "# Project of this directory (kept by pws)\n\n- %s, %s, at %s; %s.\n",
 		word(resume.at("project.id")), word(resume.at("project.visibility")), line(caller.Server), as)
 	out.WriteString(primeOwn(resume.at("you")))
 	tasks := resume.at("tasks")

@@ -21,9 +21,9 @@ type ProjectGroup struct {
 	Fork     ProjectForkCommand     `cmd:"" help:"Fork a project."`
 	Download ProjectDownloadCommand `cmd:"" help:"Write all files as an archive."`
 	Export   ProjectExportCommand   `cmd:"" help:"Write a project as a bundle."`
-	Import   ProjectImportCommand   `cmd:"" help:"Make a project of a bundle."`
+	Import   ProjectImportCommand   `cmd:"" help:"Create a project from a bundle."`
 	Member   MemberGroup            `cmd:"" help:"List, add, change and remove members."`
-	Watch    ProjectWatchCommand    `cmd:"" help:"Watch a project, or end that."`
+	Watch    ProjectWatchCommand    `cmd:"" help:"Watch or unwatch a project."`
 }
 
 // ProjectListCommand lists projects.

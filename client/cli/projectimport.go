@@ -40,7 +40,7 @@ func (c *ProjectImportCommand) Run(ctx context.Context, env *Env) error {
 	}
 	bundle, err := bundleOf(text)
 	if err != nil {
-		return usagef("%s is no bundle: %w", c.File, err)
+		return usagef("%s is not a bundle: %w", c.File, err)
 	}
 	body := members("name", c.Name, "visibility", upper(c.Visibility), "reuse_policy", upper(c.Reuse))
 	say := say("%s  %s", "project.id", "project.name")

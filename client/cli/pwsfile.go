@@ -33,11 +33,12 @@ func pwsPath(root string, names ...string) (string, error) {
 		case err != nil:
 			return "", err
 		case last && !info.Mode().IsRegular():
-			return "", fmt.Errorf("%s is no ordinary file", path)
+			return "", fmt.Errorf("%s is not an ordinary file", path)
 		case !last && !info.IsDir():
-			return "", fmt.Errorf("%s is no folder", path)
+			return "", fmt.Errorf("%s is not a folder", path)
 		case !ownedByCaller(info):
-			return "", fmt.Errorf("%s belongs to another user of this machine: pws takes no orders of it",
+			return "", fmt.Errorf("%s belongs to another user of this machine; "+
+				"pws ignores files owned by others",
 				path)
 		}
 	}

@@ -28,12 +28,12 @@ func TestFolderOfOthers(t *testing.T) {
 		path, want string
 		make       func(at string) error
 	}{
-		{"config.toml", "no ordinary file", link(outside)},
-		{"config.toml", "no ordinary file", link("/dev/zero")},
+		{"config.toml", "not an ordinary file", link(outside)},
+		{"config.toml", "not an ordinary file", link("/dev/zero")},
 		{"config.toml", "larger than 1 MiB", text(strings.Repeat("#\n", 1<<20))},
 		{"config.toml", "no ID of a project", text("project = \"prj_1/restore#\"\n")},
-		{".gitignore", "no ordinary file", link(outside)},
-		{"local", "no folder", link(filepath.Dir(outside))},
+		{".gitignore", "not an ordinary file", link(outside)},
+		{"local", "not a folder", link(filepath.Dir(outside))},
 	} {
 		t.Run(one.path, func(t *testing.T) {
 			dir := t.TempDir()

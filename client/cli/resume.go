@@ -90,6 +90,9 @@ func changeLines(changes value, now time.Time) (all []string) {
 		if what == "" {
 			what = strings.Join(change.at("paths").texts(), ", ")
 		}
+		if what == "" && change.at("sequence").text() == "1" {
+			what = projectCreated
+		}
 		all = append(all, fmt.Sprintf("%s  @%s  %s  %s", change.at("id").text(),
 			change.at("author.handle").text(), ago(now, change.at("created_at").time()), what))
 	}

@@ -19,7 +19,7 @@ type TaskGroup struct {
 	Next    TaskNextCommand    `cmd:"" help:"Claim the best open task."`
 	Claim   TaskClaimCommand   `cmd:"" help:"Claim a task."`
 	Renew   TaskRenewCommand   `cmd:"" help:"Renew the claim of a task."`
-	Release TaskReleaseCommand `cmd:"" help:"Give a claim back."`
+	Release TaskReleaseCommand `cmd:"" help:"Release a claim."`
 	Done    TaskDoneCommand    `cmd:"" help:"Set a task to DONE."`
 	Block   TaskBlockCommand   `cmd:"" help:"Say what blocks a task."`
 	Edit    TaskEditCommand    `cmd:"" help:"Change a task."`
@@ -164,7 +164,8 @@ func (*Common) claimed(env *Env) func(io.Writer, value) error {
 			return err
 		}
 		id := v.at("task.id").text()
-		_, err := fmt.Fprintf(out, "\nClaimed until %s. Then: pws task done %s -m TEXT\n",
+		_, err := fmt.Fprintf(out,
+			"\nYour claim expires %s. When you are finished: pws task done %s -m TEXT\n",
 			ago(env.Now(), v.at("claim.expires_at").time()), id)
 		return err
 	}

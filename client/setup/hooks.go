@@ -40,7 +40,7 @@ func (d *document) putHook(one hook) error {
 		return d.put(jsontext.Value("["+string(one.value)+"]"), "hooks", one.event)
 	}
 	if list.Value.Kind() != '[' {
-		return fmt.Errorf("hooks.%s is no array", one.event)
+		return fmt.Errorf("hooks.%s is not an array", one.event)
 	}
 	// Entries of ours that are right stay where they are; all others of ours go.
 	right := false

@@ -63,7 +63,7 @@ func (d *document) find(path ...string) (*hujson.Value, error) {
 	for _, name := range path {
 		object, is := at.Value.(*hujson.Object)
 		if !is {
-			return nil, fmt.Errorf("the member above %q is no object", name)
+			return nil, fmt.Errorf("the member above %q is not an object", name)
 		}
 		var found *hujson.Value
 		for nth := range object.Members {
@@ -152,7 +152,7 @@ func (d *document) replace(at *hujson.Value, value jsontext.Value) error {
 func (d *document) insert(into *hujson.Value, name string, value jsontext.Value) error {
 	spans := spansOf(into)
 	if spans == nil {
-		return errors.New("this is no object or array")
+		return errors.New("this is not an object or array")
 	}
 	newline := d.newline()
 	if len(spans) == 0 {

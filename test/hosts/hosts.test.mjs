@@ -76,7 +76,7 @@ async function inPlace(use) {
 function seen(place, output) {
   const all = place.provider.requests.map((request) => request.body);
   assert.ok(all.length > 1, `nothing was sent: ${output}`);
-  const first = all.find((body) => body.includes('as pws keeps it'));
+  const first = all.find((body) => body.includes('(kept by pws)'));
   assert.ok(first, `no session began with the state: ${output}`);
   assert.match(first, /Plant the hundredth tree/);
   assert.match(first, /this session acts as @ada/);
