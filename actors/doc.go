@@ -77,11 +77,11 @@
 // for the log, the health of the server and a metric (damaged). An operator can remove it: an empty
 // state takes its place (standIn), so that contents which it alone names stay in the packs.
 //
-// Of several servers each one has damage of its own. One that follows keeps the entries of what is
-// damaged there, as those that a start finds (keepFollowed): the log has them until the server is
-// made anew, and all else goes on. An entry that removes the project ends that. A content that a
-// read finds damaged comes from another server (repairLoop), whose answer has to fit the hash; it
-// gets into a pack of its own. Entries need not bring it.
+// In a group each server has its own damage. A follower cannot apply entries of a project that is
+// damaged there. It keeps them in its log (keepFollowed), as a start does, until the server is
+// replaced or an entry removes the project; everything else continues. A content
+// that a read finds damaged is fetched from another server (repairLoop). The answer has to match the
+// hash, and gets into a pack of its own. Entries need not bring it.
 //
 // # Identity and reports
 //

@@ -91,7 +91,7 @@ func (e *Engine) awaitSave() bool {
 	}
 }
 
-// saveAllowed reports whether a save that failed is not to be left alone for a while.
+// saveAllowed reports whether a save may begin now: AFTER one that failed there is a pause.
 func (e *Engine) saveAllowed(now time.Time) bool {
 	e.saver.running.Lock()
 	defer e.saver.running.Unlock()

@@ -208,9 +208,9 @@ func (t *Tree) mayPublish(o BesideOptions, files, own []Beside) error {
 	}
 }
 
-// unmoved returns a *BlockedError if a pull since the working copy was opened has changed files in
-// whose place others are to be published. Who made those has not seen what it brought: they may be
-// of standard input, or read elsewhere. What the directory has itself is merged with it.
+// unmoved returns a *BlockedError if a pull has changed, since the working copy was opened, a file
+// that a given one is to replace. A given file comes from standard input or from elsewhere, so its
+// author has not seen what the pull brought. The directory's own files are merged with the pull.
 func (t *Tree) unmoved(files, own []Beside) error {
 	if t.base.Changeset == t.began.Changeset {
 		return nil
