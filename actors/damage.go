@@ -105,8 +105,8 @@ func (e *Engine) damaged(project id.ID, err error) error {
 // it, and intact on others: STATE_CONFLICT.
 func errDamagedHere(project id.ID) error {
 	return fault.New(fault.StateConflict, "A project is damaged on this member, which does not know "+
-		"what belongs to it. Have a member without damage lead (pws cluster transfer) and repeat this "+
-		"there; then make this member anew.").With("project_id", project.Format(id.Project))
+		"what belongs to it. Transfer leadership to a member without damage (pws cluster transfer), "+
+		"repeat this there, and replace this member.").With("project_id", project.Format(id.Project))
 }
 
 // ofLeader replaces the error of a project that is damaged here, where this server leads a group.
@@ -161,7 +161,8 @@ func (e *Engine) requireApplied() (err error) {
 		if _, err = e.load(h); errors.Is(err, api.ErrDamaged) {
 			remedy := "remove it (pws admin remove)"
 			if e.config.SharedJournal {
-				remedy = "have a member without damage lead (pws cluster transfer), and make this one anew"
+				remedy = "transfer leadership to a member without damage (pws cluster transfer), and " +
+					"replace this one"
 			}
 			err = fault.New(fault.StateConflict, "The log keeps entries of a damaged project, and "+
 				"nothing can leave it: "+remedy+".").With("project_id", project.Format(id.Project))

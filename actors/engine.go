@@ -441,7 +441,7 @@ func (e *Engine) Blob(hash work.Hash) ([]byte, error) {
 	content, err := e.content(hash)
 	if errors.Is(err, blobs.ErrCorrupt) {
 		e.log.Error("stored content is damaged", "blob", fmt.Sprintf("%x", hash), "error", err)
-		return nil, fault.New(fault.BlobCorrupt, "Stored content does not fit its hash.").
+		return nil, fault.New(fault.BlobCorrupt, "Stored content does not match its hash.").
 			With("blob_hash", fmt.Sprintf("%x", hash))
 	}
 	if removed, ok := work.RemovedContent(content); ok {

@@ -376,7 +376,7 @@ type commit struct {
 	recent int64
 }
 
-// entryMemory is memory for the events of an entry until the entry is encoded. It is used again.
+// entryMemory is memory for the events of an entry until the entry is encoded. It is reused.
 type entryMemory struct {
 	events []datadir.Event
 	data   []byte
@@ -481,11 +481,12 @@ func (e *Engine) storageFault(err error) error {
 		return fault.New(fault.RateLimited, "More writes are waiting than the log can take.").
 			With("reason", "LOG_QUEUE_FULL").With("retry_after_seconds", 1)
 	case errors.Is(err, journal.ErrNoSpace):
-		return fault.New(fault.StorageUnavailable, "The disk is nearly full; reads go on.").
+		return fault.New(fault.StorageUnavailable, "The disk is nearly full. Writes are refused; reads "+
+			"still work.").
 			With("reason", reasonReserve).With("retry_after_seconds", 30)
 	case errors.Is(err, journal.ErrNotUnderstood):
-		return fault.New(fault.StorageUnavailable, "Some servers still run an older program, which does "+
-			"not know this; it works when all are upgraded.").
+		return fault.New(fault.StorageUnavailable, "Some servers run an older version that does not "+
+			"support this. Try again when all are upgraded.").
 			With("reason", reasonUpgrade).With("retry_after_seconds", 30)
 	case errors.Is(err, journal.ErrTooLarge):
 		return fault.New(fault.BodyTooLarge, "The records of the request are too large together.").

@@ -209,7 +209,7 @@ func (e *Engine) replaceCard(project id.ID, fault error) {
 	if !there || !h.stored.Load() {
 		return
 	}
-	e.log.Warn("what the indexes have saved of a project is damaged; it is made anew from the project",
+	e.log.Warn("what the indexes have saved of a project is damaged; it is rebuilt from the project",
 		"project", project.Format(id.Project), "error", fault)
 	if h.mu.tail == nil {
 		h.mu.tail = new(logTail)

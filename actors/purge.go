@@ -194,7 +194,7 @@ func (e *Engine) naming(
 		case errors.Is(err, api.ErrDamaged) && !needsAll:
 			remedy := "remove it"
 			if e.config.SharedJournal {
-				remedy = "make this member anew"
+				remedy = "replace this member"
 			}
 			e.log.Warn("a damaged project may still have a part of what is purged",
 				"project", project.Format(id.Project), "remedy", remedy)
@@ -285,7 +285,7 @@ func (e *Engine) requireStored(contents []work.StoredBlob) error {
 			return errPurged(hash)
 		}
 		if !e.blobs.Has(blobs.Hash(hash)) {
-			return fault.New(fault.RateLimited, "Contents were removed meanwhile; send them again.").
+			return fault.New(fault.RateLimited, "Contents were removed in the meantime; send them again.").
 				With("reason", "CONTENTS_REMOVED").With("retry_after_seconds", 1)
 		}
 	}

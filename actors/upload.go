@@ -189,7 +189,8 @@ func (u *upload) expired(now int64) bool {
 // requireOpen refuses to change an upload that is imported: UPLOAD_NOT_OPEN. Its lock is held.
 func (u *upload) requireOpen() error {
 	if status := u.status(); u.mu.busy || status == api.UploadDone {
-		return fault.New(fault.UploadNotOpen, "The upload is being imported, or was imported.").
+		return fault.New(fault.UploadNotOpen,
+			"The upload is already being imported or has been imported.").
 			With("status", string(status))
 	}
 	return nil
@@ -425,7 +426,8 @@ func (u *upload) releaseParts() {
 }
 
 func errDiskReserve() error {
-	return fault.New(fault.StorageUnavailable, "The disk is nearly full; reads go on.").
+	return fault.New(fault.StorageUnavailable, "The disk is nearly full. Writes are refused; reads "+
+		"still work.").
 		With("reason", reasonReserve).With("retry_after_seconds", 30)
 }
 

@@ -238,7 +238,7 @@ func TestVerifyCountsAndIsReadOnly(t *testing.T) {
 		t.Errorf("%d changesets, but counted: %+v", changesets, report)
 	}
 	var text strings.Builder
-	if err := report.Print(&text); err != nil || !strings.Contains(text.String(), "dangling") {
+	if err := report.Print(&text); err != nil || !strings.Contains(text.String(), "all valid") {
 		t.Errorf("%v: %q", err, text.String())
 	}
 }
@@ -549,7 +549,7 @@ func TestVerifyChecksWhatEntriesName(t *testing.T) {
 	}{
 		{"lost content", of(s.projects[0], s.agents[0], publish), []string{name, hash, "lost"}},
 		{"wrong size", wrongSize, []string{name, "5 bytes instead of 6"}},
-		{"wrong hash", wrongHash, []string{"/log", "does not fit its hash", name}},
+		{"wrong hash", wrongHash, []string{"/log", "does not match its hash", name}},
 		{"unknown author", of(s.projects[0], stranger, publish),
 			[]string{name, "author", stranger.Format(id.Agent)}},
 		{"unknown member", of(s.projects[0], s.agents[0], &work.MemberAdded{

@@ -22,7 +22,7 @@ func (s *server) toolCall(path string) ([]byte, error) {
 	const tool = "file.read"
 	project, file, found := strings.Cut(strings.TrimPrefix(path, "/api/v1/projects/"), "/files/")
 	if !found {
-		return nil, fmt.Errorf("%s is no path of a file", path)
+		return nil, fmt.Errorf("%s is not a path of a file", path)
 	}
 	body, err := client.EncodeJSON(map[string]any{
 		"jsonrpc": "2.0", "id": 1, "method": "tools/call",

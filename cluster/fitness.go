@@ -192,7 +192,7 @@ func (m *Membership) yieldTo(own replica.Status, asked map[uint64]time.Time, now
 			"member", to)
 	} else {
 		m.settings.Log.Warn("data of this member is damaged, and another member is asked to lead; "+
-			"make this one anew", "damaged", own.Damaged, "member", to)
+			"replace this one", "damaged", own.Damaged, "member", to)
 	}
 	m.handOverSoon(to)
 }

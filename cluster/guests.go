@@ -45,7 +45,7 @@ func (m *Membership) watchLeader() {
 			said = true
 			self := m.Self()
 			m.settings.Log.Warn(fmt.Sprintf("this member was not added to the group, and waits for that: "+
-				"on a member that was, give pws cluster add %d=%s", self.Number, self.Address),
+				"on a member that was, run pws cluster add %d=%s", self.Number, self.Address),
 				"members", own.Members)
 		}
 		answers := statuses(m.ask(context.Background(), slices.Concat(own.Members, guests)))

@@ -528,7 +528,7 @@ func (n *Network) answer(conn net.Conn, stranger bool) error {
 		return err
 	}
 	if stranger && kind != frameStatus {
-		return fmt.Errorf("%w: frame %d of a server that is no member", errProtocol, kind)
+		return fmt.Errorf("%w: frame %d of a server that is not a member", errProtocol, kind)
 	}
 	switch kind {
 	case framePull:
@@ -555,7 +555,7 @@ func (n *Network) answer(conn net.Conn, stranger bool) error {
 	case frameQuestion:
 		body, err = n.config.Asked(body)
 	default:
-		return fmt.Errorf("%w: frame %d is no question", errProtocol, kind)
+		return fmt.Errorf("%w: frame %d is not a question", errProtocol, kind)
 	}
 	switch {
 	case err == nil:

@@ -44,17 +44,17 @@ func (a *account) growTo(bytes int64) error {
 	if more <= 0 {
 		return nil
 	}
-	reason, message := "BODY_MEMORY", "Too many large requests and answers at one time."
+	reason, message := "BODY_MEMORY", "Too many large requests and answers at the same time."
 	switch a.of.take(a.who, more) {
 	case enough:
 		a.bytes = bytes
 		return nil
 	case shortAddress:
 		reason, message = "BODY_MEMORY_IP",
-			"Too many large requests and answers of this address at one time."
+			"Too many large requests and answers of this address at the same time."
 	case shortAgent:
 		reason, message = "BODY_MEMORY_AGENT",
-			"Too many large requests and answers of this agent at one time."
+			"Too many large requests and answers of this agent at the same time."
 	case shortTotal:
 	}
 	return fault.New(fault.RateLimited, message).With("reason", reason).

@@ -58,7 +58,7 @@ func deleteComment(v *visit, fields url.Values) (api.WebPage, error) {
 		}
 		return v.ask(fields, question{
 			Title: "Delete the comment?",
-			Text: "Its text is gone for ever. That there was a comment, and who deleted it, is still " +
+			Text: "Its text is gone permanently. That there was a comment, and who deleted it, is still " +
 				"seen.",
 			Button: "Delete the comment", Back: back, Action: back + "/delete",
 		}), nil

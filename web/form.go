@@ -96,7 +96,7 @@ func (w *Web) anyForm(
 	}, func(c *api.Call, body *api.RawBody) (api.Reply, error) {
 		fields, err := url.ParseQuery(string(body.Content))
 		if err != nil {
-			return api.Reply{}, fault.Invalid(fault.Field{Field: "form", Problem: "is no form"})
+			return api.Reply{}, fault.Invalid(fault.Field{Field: "form", Problem: "is not a form"})
 		}
 		fields, broken := readable(fields)
 		v := &visit{Call: c, web: w, key: fields.Get(keyField)}

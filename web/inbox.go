@@ -32,7 +32,7 @@ func markRead(v *visit, fields url.Values) (api.WebPage, error) {
 	}
 	through, err := strconv.ParseInt(fields.Get("through"), 10, 64)
 	if err != nil {
-		return page, fault.Invalid(fault.Field{Field: "through", Problem: "is no time"})
+		return page, fault.Invalid(fault.Field{Field: "through", Problem: "is not a time"})
 	}
 	cursor := ""
 	var seen []string

@@ -324,7 +324,7 @@ func (p *Project) restoreContributions(
 	var misplaced error
 	err := p.revisions.restore(RevisionChunk, head.Revisions, chunk, func(one *Revision) {
 		if !p.HasChangeset(one.Base) {
-			misplaced = fmt.Errorf("revision %s: its base is no changeset of the project",
+			misplaced = fmt.Errorf("revision %s: its base is not a changeset of the project",
 				one.ID.Format(id.Revision))
 		}
 		p.countRevision(one)

@@ -419,7 +419,7 @@ func (p *Project) restoreWorkspaces(head *headRecord, chunk func(Chunk) ([]byte,
 	var misplaced error
 	err := p.workspaces.restore(WorkspaceChunk, head.Workspaces, chunk, func(one *Workspace) {
 		if !p.HasChangeset(one.Base) {
-			misplaced = fmt.Errorf("workspace %s: its base is no changeset of the project",
+			misplaced = fmt.Errorf("workspace %s: its base is not a changeset of the project",
 				one.ID.Format(id.Workspace))
 		}
 		p.countOpened(one)

@@ -164,7 +164,7 @@ func (r *references) readTail() error {
 		}
 		for _, blob := range decoded.Blobs {
 			if sha256.Sum256(blob.Content) != blob.Hash {
-				r.damage.addf("%s: entry %d: a content does not fit its hash %x",
+				r.damage.addf("%s: entry %d: a content does not match its hash %x",
 					dir, position, blob.Hash)
 				continue
 			}

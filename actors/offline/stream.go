@@ -94,7 +94,7 @@ func receiveFile(d disk.Disk, to string, header *tar.Header, content io.Reader) 
 	own := part == "." && (name == datadir.FormatName || name == datadir.SecretName)
 	if header.Typeflag != tar.TypeReg || !own && !slices.Contains(partNames, part) ||
 		header.Name != path.Join(part, name) || !filepath.IsLocal(header.Name) {
-		return fmt.Errorf("it has %q, which is no file of a data directory", header.Name)
+		return fmt.Errorf("it has %q, which is not a file of a data directory", header.Name)
 	}
 	return writeFile(d, filepath.Join(to, filepath.FromSlash(header.Name)), content)
 }

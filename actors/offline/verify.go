@@ -31,7 +31,7 @@ type Report struct {
 	Blobs       blobs.Report
 	Feed        feed.Report
 	Uploads     uploads.Report
-	// Tail is how many entries of the log lie behind the snapshot.
+	// Tail is how many entries of the log are not yet in the snapshot.
 	Tail       uint64
 	Agents     int
 	Projects   int
@@ -53,50 +53,62 @@ func (r *Report) Print(out io.Writer) error {
 		fmt.Fprintf(&text, "%-11s", name)
 		fmt.Fprintf(&text, format+"\n", values...)
 	}
-	line("log", "%d entries (%d to %d, %d behind the snapshot) in %d segments, %d bytes",
-		r.Log.Entries, r.Log.First, r.Log.Last, r.Tail, r.Log.Segments, r.Log.Bytes)
+	line("log", "%s (%d to %d, %d not yet in the snapshot) in %s, %s",
+		counted(r.Log.Entries, "entry", "entries"), r.Log.First, r.Log.Last, r.Tail,
+		counted(r.Log.Segments, "segment", "segments"), counted(r.Log.Bytes, "byte", "bytes"))
 	torn := func(bytes int64, file string, offset int64, next string) {
 		if bytes > 0 {
-			line("", "torn tail: %d bytes of %s at offset %d; the next %s cuts them off",
-				bytes, file, offset, next)
+			line("", "torn tail: %s of %s at offset %d; the next %s cuts them off",
+				counted(bytes, "byte", "bytes"), file, offset, next)
 		}
 	}
 	torn(r.Log.TornBytes, r.Log.TornFile, r.Log.TornOffset, "start")
 	if r.Raft != nil {
-		line("raft", "%d records (%d to %d) in %d segments, %d bytes", r.Raft.Entries, r.Raft.First,
-			r.Raft.Last, r.Raft.Segments, r.Raft.Bytes)
+		line("raft", "%s (%d to %d) in %s, %s", counted(r.Raft.Entries, "record", "records"),
+			r.Raft.First, r.Raft.Last, counted(r.Raft.Segments, "segment", "segments"),
+			counted(r.Raft.Bytes, "byte", "bytes"))
 		torn(r.Raft.TornBytes, r.Raft.TornFile, r.Raft.TornOffset, "start")
 		r.printAccepted(line)
 	}
-	line("snapshot", "generation %d of position %d: %d sections in %d files, %d bytes",
-		r.Snapshot.Generation, r.Snapshot.Position, r.Snapshot.Sections, r.Snapshot.Files,
-		r.Snapshot.Bytes)
-	line("blobs", "%d in %d packs, %d bytes", r.Blobs.Blobs, r.Blobs.Packs, r.Blobs.Bytes)
+	line("snapshot", "generation %d of position %d: %s in %s, %s", r.Snapshot.Generation,
+		r.Snapshot.Position, counted(r.Snapshot.Sections, "section", "sections"),
+		counted(r.Snapshot.Files, "file", "files"), counted(r.Snapshot.Bytes, "byte", "bytes"))
+	line("blobs", "%d in %s, %s", r.Blobs.Blobs, counted(r.Blobs.Packs, "pack", "packs"),
+		counted(r.Blobs.Bytes, "byte", "bytes"))
 	for at := range r.Blobs.Repaired {
 		line("", "repaired: all that was here is in another pack, too: %v", &r.Blobs.Repaired[at])
 	}
-	line("feed", "%d events in %d files, %d bytes, up to entry %d", r.Feed.Records, r.Feed.Files,
-		r.Feed.Bytes, r.Feed.Last)
+	line("feed", "%s in %s, %s, up to entry %d", counted(r.Feed.Records, "event", "events"),
+		counted(r.Feed.Files, "file", "files"), counted(r.Feed.Bytes, "byte", "bytes"), r.Feed.Last)
 	torn(r.Feed.TornBytes, r.Feed.TornFile, r.Feed.TornOffset, "event")
-	line("uploads", "%d with %d parts, %d bytes", r.Uploads.Uploads, r.Uploads.Parts,
-		r.Uploads.Bytes)
+	line("uploads", "%d with %s, %s", r.Uploads.Uploads, counted(r.Uploads.Parts, "part", "parts"),
+		counted(r.Uploads.Bytes, "byte", "bytes"))
 	line("agents", "%d", r.Agents)
 	line("projects", "%d", r.Projects)
-	line("changesets", "%d with %d operations", r.Changesets, r.Operations)
+	line("changesets", "%d with %s", r.Changesets,
+		counted(r.Operations, "operation", "operations"))
 	line("tasks", "%d, %d of them unfinished", r.Tasks, r.Unfinished)
-	line("contents", "%d references, none is dangling", r.Contents)
+	line("contents", "%s, all valid", counted(r.Contents, "reference", "references"))
 	line("search", "%s", r.Search)
 	_, err := io.WriteString(out, text.String())
 	return err
+}
+
+// counted is a number with what it counts: 1 entry, 2 entries.
+func counted[Number int | int64 | uint64](n Number, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }
 
 // printAccepted says what a member has accepted, by which members can be compared.
 func (r *Report) printAccepted(line func(name, format string, values ...any)) {
 	switch accepted := r.Accepted; {
 	case accepted != nil:
-		line("accepted", "%d of term %d is the newest entry of raft; %d entries behind the log, which "+
-			"ends with %d with them", accepted.Index, accepted.Term, accepted.Entries(),
-			r.Log.Last+accepted.Entries())
+		line("accepted", "%d of term %d is the newest entry of raft; %s after the log, which ends "+
+			"with %d with them", accepted.Index, accepted.Term,
+			counted(accepted.Entries(), "entry", "entries"), r.Log.Last+accepted.Entries())
 	case r.NotAccepted != nil:
 		line("accepted", "not known: %v", r.NotAccepted)
 	}
@@ -116,7 +128,8 @@ type Damage struct {
 // Error has a line for each fault.
 func (d *Damage) Error() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "damage found, %d faults:", len(d.Faults)+d.Unlisted)
+	fmt.Fprintf(&text, "damage found, %s:",
+		counted(len(d.Faults)+d.Unlisted, "fault", "faults"))
 	for _, fault := range d.Faults {
 		text.WriteString("\n  " + fault.Error())
 	}
@@ -173,11 +186,11 @@ func Verify(dir string, rebuilder NewRebuilder) (*Report, error) {
 func checkSearch(dir string) string {
 	dir = filepath.Join(dir, datadir.SearchName)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return "none; the next start makes it"
+		return "no index; the next start builds it"
 	}
 	documents, position, err := search.Check(dir)
 	if err != nil {
-		return fmt.Sprintf("damaged, and made anew by the next start: %v", err)
+		return fmt.Sprintf("damaged; the next start rebuilds it: %v", err)
 	}
 	return fmt.Sprintf("%d documents, of entries up to %d", documents, position)
 }

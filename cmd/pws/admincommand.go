@@ -13,6 +13,10 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	connect "pws/client"
+	"pws/client/cli"
+	"pws/internal/fault"
 )
 
 // AdminCommand commands the server that runs on a data directory, over a socket in it.
@@ -46,15 +50,15 @@ func (c *AdminCommand) send(name string, body, data any) error {
 		return err
 	}
 	defer done()
-	client := nethttp.Client{Transport: &nethttp.Transport{
+	caller := nethttp.Client{Transport: &nethttp.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", address)
 		},
 	}}
-	response, err := client.Post("http://admin/"+name, "application/json", bytes.NewReader(text))
+	response, err := caller.Post("http://admin/"+name, "application/json", bytes.NewReader(text))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("no server runs on %s: nothing answers at %s", c.Data, path)
+		return fmt.Errorf("no server is running on %s (%s does not answer)", c.Data, path)
 	}
 	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("%s belongs to another user: run this as the user of the server", path)
@@ -65,7 +69,7 @@ func (c *AdminCommand) send(name string, body, data any) error {
 	defer response.Body.Close()
 	var answer adminAnswer
 	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		return fmt.Errorf("the answer of the server is not understood: %w", err)
+		return fmt.Errorf("the answer of the server cannot be parsed: %w", err)
 	}
 	if answer.Error != nil {
 		return answer.Error
@@ -73,15 +77,33 @@ func (c *AdminCommand) send(name string, body, data any) error {
 	return json.Unmarshal(answer.Data, data)
 }
 
-// Error names the code, the message and the details.
+// Error names the code, the message and the details: what is wrong with single values, or all of
+// them as JSON. The code of an invalid request says nothing that its message does not say.
 func (f *adminFault) Error() string {
 	text := string(f.Code) + ": " + f.Message
+	fields, _ := f.Details["fields"].([]any)
+	switch {
+	case f.Code == fault.ValidationFailed && len(f.Details) == 0:
+		return f.Message
+	case len(fields) > 0:
+		problems := make([]string, len(fields))
+		for at, one := range fields {
+			field, _ := one.(map[string]any)
+			problems[at] = fmt.Sprint(field["field"], ": ", field["problem"])
+		}
+		return string(f.Code) + ": " + strings.Join(problems, "; ")
+	}
 	if len(f.Details) > 0 {
 		if details, err := json.Marshal(f.Details); err == nil {
 			text += " " + string(details)
 		}
 	}
 	return text
+}
+
+// ExitsWith is the exit code that a request of the client with this error has.
+func (f *adminFault) ExitsWith() int {
+	return cli.ExitCode(&connect.Failure{Code: string(f.Code), Status: fault.Lookup(f.Code).Status})
 }
 
 // run sends a command and prints its answer: as JSON, or as text says it.

@@ -185,7 +185,7 @@ func (b *adminQuotaSetBody) parse(text string) (err error) {
 	default:
 		b.Bytes, err = strconv.ParseInt(text, 10, 64)
 		if err != nil || b.Bytes <= 0 {
-			return fmt.Errorf("%q is no number of bytes above 0; none lifts a limit", text)
+			return fmt.Errorf("%q is not a number of bytes above 0; none lifts a limit", text)
 		}
 	}
 	return nil

@@ -101,7 +101,7 @@ func registerAction[Body any](
 	adminActions[name] = func(on adminTarget, text []byte) (any, error) {
 		body := new(Body)
 		if err := decodeStrictly(text, body); err != nil {
-			return nil, fault.New(fault.InvalidJSON, "The body is not understood: "+err.Error())
+			return nil, fault.New(fault.InvalidJSON, "The body cannot be parsed: "+err.Error())
 		}
 		return run(on, body)
 	}

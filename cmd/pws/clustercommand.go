@@ -18,12 +18,12 @@ import (
 type ClusterCommand struct {
 	Init     ClusterInitCommand     `cmd:"" help:"Make the certificates and the secret of a new group."`
 	Key      ClusterKeyCommand      `cmd:"" help:"Make the certificate of another member."`
-	Status   ClusterStatusCommand   `cmd:"" help:"Show the members, who leads, and who lags."`
+	Status   ClusterStatusCommand   `cmd:"" help:"Show the members, which one leads, and which ones lag."`
 	Add      ClusterAddCommand      `cmd:"" help:"Add a member, which votes when it has caught up."`
-	Join     ClusterJoinCommand     `cmd:"" help:"Make the data of a member that is added."`
-	Remove   ClusterRemoveCommand   `cmd:"" help:"Remove a member for ever."`
-	Transfer ClusterTransferCommand `cmd:"" help:"Have another member lead."`
-	Leave    ClusterLeaveCommand    `cmd:"" help:"Make a member's data that of a single server."`
+	Join     ClusterJoinCommand     `cmd:"" help:"Create the data directory of a new member."`
+	Remove   ClusterRemoveCommand   `cmd:"" help:"Remove a member permanently."`
+	Transfer ClusterTransferCommand `cmd:"" help:"Transfer leadership to another member."`
+	Leave    ClusterLeaveCommand    `cmd:"" help:"Turn a member's data into that of a single server."`
 }
 
 // ClusterInitCommand makes a private authority.
@@ -81,7 +81,7 @@ func (c *ClusterKeyCommand) Run(out io.Writer) error {
 
 // ClusterStatusCommand asks a member what it knows of its group.
 type ClusterStatusCommand struct {
-	Data string `default:"./data" help:"Data directory of a member, which must be running."`
+	Data string `default:"./data" help:"Data directory of a running member."`
 	JSON bool   `name:"json" help:"Print the answer as JSON."`
 }
 
@@ -133,7 +133,8 @@ var _ = registerAction("cluster-status", func(on adminTarget, _ *clusterNothing)
 })
 
 func errSingleServer() error {
-	return fault.Invalid(fault.Field{Field: "cluster", Problem: "this is a single server"})
+	return fault.New(fault.ValidationFailed,
+		"this server is not a member of a group (it runs without --cluster)")
 }
 
 // Run prints one line for each member.
@@ -161,7 +162,7 @@ func printClusterStatus(status *clusterStatus) string {
 			role = "removed"
 		case one.Leader == 0 && !replica.Listed(one.Status.Members, one.Number):
 			role = "not added"
-			unadded += fmt.Sprintf("member %d was not added: on a member that is, give pws cluster add "+
+			unadded += fmt.Sprintf("member %d was not added: on a member that is, run pws cluster add "+
 				"%d=%s\n", one.Number, one.Number, one.Address)
 		case one.Reign != 0:
 			role = "leads"
@@ -170,7 +171,7 @@ func printClusterStatus(status *clusterStatus) string {
 		case !one.Voter:
 			role = "learns"
 		}
-		// Programs that understand the first format alone say neither.
+		// Programs that understand only the first format say neither.
 		fmt.Fprintf(&text, "%-8d%-24s%-10s%10d%12d%10d%10d%8d%8d  %s\n", one.Number, one.Address, role,
 			one.Term, one.Position, newest-one.Position, one.ClockMillis,
 			max(one.Format, logformat.First), max(one.Understands, logformat.First), one.Version)
@@ -178,7 +179,7 @@ func printClusterStatus(status *clusterStatus) string {
 	text.WriteString(unadded)
 	for _, one := range status.Members {
 		if one.Damaged > 0 {
-			fmt.Fprintf(&text, "member %d has damaged data (%d): do not have it lead, and make it anew\n",
+			fmt.Fprintf(&text, "member %d has damaged data (%d): do not let it lead, and replace it\n",
 				one.Number, one.Damaged)
 		}
 	}

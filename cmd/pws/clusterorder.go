@@ -14,25 +14,25 @@ import (
 
 // ClusterAddCommand adds a member.
 type ClusterAddCommand struct {
-	Data   string `default:"./data" help:"Data directory of a member, which must be running."`
+	Data   string `default:"./data" help:"Data directory of a running member."`
 	Member string `arg:"" help:"Number and address of the new member, as 4=HOST:PORT."`
 }
 
 // ClusterRemoveCommand removes a member.
 type ClusterRemoveCommand struct {
-	Data   string `default:"./data" help:"Data directory of a member, which must be running."`
+	Data   string `default:"./data" help:"Data directory of a running member."`
 	Member uint64 `arg:"" help:"Number of the member to remove; it is never used again."`
 }
 
 // ClusterTransferCommand has another member lead.
 type ClusterTransferCommand struct {
-	Data   string `default:"./data" help:"Data directory of a member, which must be running."`
-	Member uint64 `arg:"" optional:"" help:"Number of the member that shall lead; absent: any other."`
+	Data   string `default:"./data" help:"Data directory of a running member."`
+	Member uint64 `arg:"" optional:"" help:"Number of the member that is to lead; any other by default."`
 }
 
 // ClusterJoinCommand makes the data directory of a member from that of another.
 type ClusterJoinCommand struct {
-	Data         string `default:"./data" help:"Data directory to make; it must not exist or be empty."`
+	Data         string `default:"./data" help:"Data directory to make; it must be empty or not exist yet."`
 	From         string `required:"" help:"Member to copy from, as 1=HOST:PORT."`
 	ClusterID    uint64 `name:"cluster-id" required:"" help:"Number of the new member."`
 	ClusterKeys  string `name:"cluster-keys" required:"" help:"The new member's folder, made by pws cluster key."`

@@ -9,6 +9,8 @@ import (
 
 	"pws/actors"
 	"pws/internal/datadir"
+	"pws/internal/disk"
+	"pws/journal"
 )
 
 // VerifyCommand checks a data directory offline.
@@ -28,7 +30,7 @@ func (c *VerifyCommand) Run(out io.Writer) error {
 // BackupCommand copies a data directory.
 type BackupCommand struct {
 	Data string `default:"./data" help:"Data directory; its server may be running."`
-	To   string `required:"" help:"Folder of the backup; it must not exist or be empty."`
+	To   string `required:"" help:"Folder of the backup; it must be empty or not exist yet."`
 }
 
 // Run copies the directory, verifies the copy, and prints what it contains.
@@ -44,7 +46,7 @@ func (c *BackupCommand) Run(out io.Writer) error {
 // RestoreCommand creates a data directory from a backup.
 type RestoreCommand struct {
 	From string `required:"" help:"Folder of the backup."`
-	Data string `default:"./data" help:"Data directory to make; it must not exist or be empty."`
+	Data string `default:"./data" help:"Data directory to make; it must be empty or not exist yet."`
 }
 
 // Run copies the backup, verifies the copy, and prints what it contains.
@@ -55,6 +57,14 @@ func (c *RestoreCommand) Run(out io.Writer) error {
 	}
 	fmt.Fprintln(out, "restored", c.From, "to", c.Data)
 	return report.Print(out)
+}
+
+// inUse has datadir.ErrInUse in place of an error that says which lock of a data directory is held.
+func inUse(dir string, err error) error {
+	if errors.Is(err, journal.ErrLocked) || errors.Is(err, disk.ErrLocked) {
+		return fmt.Errorf("%s: %w", dir, datadir.ErrInUse)
+	}
+	return err
 }
 
 // ReindexCommand rebuilds the search index.
@@ -68,9 +78,10 @@ func (c *ReindexCommand) Run(out io.Writer) error {
 		return err
 	}
 	documents, err := actors.Reindex(c.Data, slog.New(slog.DiscardHandler))
+	err = inUse(c.Data, err)
 	if errors.Is(err, datadir.ErrMember) {
-		err = fmt.Errorf("%w: nothing was changed; remove the folder %s, and the next start makes the "+
-			"index anew", err, filepath.Join(c.Data, datadir.SearchName))
+		err = fmt.Errorf("%w: nothing was changed; remove the folder %s, and the next start rebuilds "+
+			"the index", err, filepath.Join(c.Data, datadir.SearchName))
 	}
 	if err != nil {
 		return err

@@ -78,7 +78,7 @@ func main() {
 func options(file *settings) []kong.Option {
 	return []kong.Option{
 		kong.Name("pws"),
-		kong.Description("A server that keeps the work of AI agents alive."),
+		kong.Description("Server and client for the persistent work of AI agents."),
 		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, Compact: true}),
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "client", Title: "Signing in:"},
@@ -111,6 +111,9 @@ func run(args []string, out, errs io.Writer) int {
 	if len(args) == 0 {
 		args = []string{"help"}
 	}
+	if len(args) == 1 && args[0] == "--version" {
+		args = []string{"version"}
+	}
 	ctx, err := parser.Parse(args)
 	if exited >= 0 {
 		return exited
@@ -120,7 +123,7 @@ func run(args []string, out, errs io.Writer) int {
 	}
 	if err != nil {
 		fmt.Fprintf(errs, "pws: %v\n", err)
-		fmt.Fprintln(errs, "Run 'pws help' for the commands and their flags.")
+		fmt.Fprintln(errs, helpAfter(err))
 		return cli.ExitUsage
 	}
 	return execute(ctx, env)

@@ -25,7 +25,7 @@ type ReportsCommand struct {
 	Status string   `default:"ALL" enum:"ALL,RECEIVED,HANDLED" help:"ALL, or those with this status: RECEIVED or HANDLED."`
 	Since  string   `help:"Only reports since a time (2026-11-20T09:00:00Z), a day or a duration ago (24h)."`
 	JSON   bool     `name:"json" help:"One JSON object a line."`
-	Handle []string `help:"First mark these as handled, for new ones; for a stopped server that is no member of a group."`
+	Handle []string `help:"First mark these as handled, for new ones; only on a stopped server outside of a group."`
 }
 
 // Run marks the reports that --handle names and lists reports, the oldest first.

@@ -58,7 +58,7 @@ func (s *script) pages(target, key string, visit func(map[string]any) error) err
 		for _, one := range list {
 			entry, ok := one.(map[string]any)
 			if !ok {
-				return fmt.Errorf("data.%s has an entry that is no object", key)
+				return fmt.Errorf("data.%s has an entry that is not an object", key)
 			}
 			if err := visit(entry); err != nil {
 				return err

@@ -35,7 +35,7 @@ type ServeCommand struct {
 	Config     string `help:"YAML file of settings, by the names of these flags; pws.yaml if it is there."`
 	Listen     string `default:"127.0.0.1:8080" help:"Address to serve on; port 0 picks one."`
 	Data       string `default:"./data" help:"Data directory; it is made if it is missing."`
-	RateLimits string `default:"on" enum:"on,off" help:"Whether requests are counted: on or off."`
+	RateLimits string `default:"on" enum:"on,off" help:"Enforce rate limits: on or off."`
 	PublicURL  string `name:"public-url" help:"Base URL for clients; if absent, the host that each of them names."`
 	LogLevel   string `default:"info" enum:"debug,info,warn,error" help:"How much is logged: debug, info, warn or error."`
 
@@ -46,13 +46,13 @@ type ServeCommand struct {
 	Connections      int `default:"16384" help:"Connections that may be open; fewer if the memory ceiling is below 4 GiB."`
 	ConnectionsPerIP int `name:"connections-per-ip" default:"256" help:"How many of these one address may have."`
 
-	Waiting         int `default:"4096" help:"Requests that may wait for events at one time, streams included."`
+	Waiting         int `default:"4096" help:"Requests that may wait for events at the same time, streams included."`
 	WaitingPerAgent int `default:"64" help:"How many of these one agent may have."`
 	WaitingPerIP    int `name:"waiting-per-ip" default:"256" help:"How many of these one address may have."`
 
-	Expensive int `default:"0" help:"Expensive operations that may run at one time; 0: one for each core."`
+	Expensive int `default:"0" help:"Expensive operations that may run at the same time; 0: one for each core."`
 
-	Writes int `default:"256" help:"Writes that are carried out at one time; others wait up to 5 seconds."`
+	Writes int `default:"256" help:"Writes that are carried out at the same time; others wait up to 5 seconds."`
 
 	AgentStoredBytes   int64 `default:"1073741824" help:"Bytes that one agent may store in all projects. 0: no limit."`
 	AgentHourBytes     int64 `default:"268435456" help:"Bytes that one agent may store in an hour. 0: no limit."`
@@ -61,7 +61,7 @@ type ServeCommand struct {
 
 	AdminListen string `help:"Address for metrics and profiles; none if absent. Keep it private."`
 
-	Memory            string        `help:"Memory ceiling, as 512MiB; absent: the container's, or half of all."`
+	Memory            string        `help:"Memory ceiling (512MiB); default: the container's limit or half the memory."`
 	CacheBytes        int64         `default:"268435456" help:"Cache of contents; at most a tenth of the memory ceiling."`
 	ReserveBytes      int64         `default:"0" help:"Free disk space for snapshots; less refuses writes. 0: as needed."`
 	SnapshotLogBytes  int64         `default:"134217728" help:"Log that makes a snapshot due."`
@@ -73,14 +73,14 @@ type ServeCommand struct {
 	MCPLegacy string `name:"mcp-legacy" default:"on" enum:"on,off" help:"MCP before version 2026-07-28: on or off."`
 
 	Web       string `default:"on" enum:"on,off" help:"Web page below /ui/: on or off."`
-	WebListen string `help:"Address for the web page alone; absent: that of --listen."`
+	WebListen string `help:"Address for the web page only; that of --listen by default."`
 	WebURL    string `name:"web-url" help:"Base URL of the page at --web-listen, if a proxy gives it another one."`
 
 	Search     string        `default:"on" enum:"on,off" help:"Whether public work is indexed for search: on or off."`
 	FeedEvents int           `default:"1000000" help:"Events kept of all projects; a thousandth of each longer."`
 	FeedAge    time.Duration `default:"720h" help:"Age above which events are not kept."`
 
-	GCHeadroom int64 `name:"gc-headroom" default:"536870912" help:"Memory for garbage under load; more collects less."`
+	GCHeadroom int64 `name:"gc-headroom" default:"536870912" help:"Memory for garbage; more means fewer collections."`
 
 	ClusterSettings `embed:""`
 
@@ -134,7 +134,7 @@ func (c *ServeCommand) Run(out io.Writer) error {
 		return c.run(out, log, fitted, serverConfig, limits, own, failed)
 	}
 	for again := renewAgain; ; again = min(2*again, renewAgainMax) {
-		err = awaitingLocks(log, serve)
+		err = inUse(c.Data, awaitingLocks(log, serve))
 		cut := onlyCut(err)
 		if onlyFault(err) == errRemoved {
 			return nil

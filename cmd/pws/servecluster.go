@@ -59,7 +59,7 @@ func (c *ServeCommand) openCluster(
 		number, err := cluster.NumberOf(c.Data)
 		if err == nil && number != 0 {
 			err = fmt.Errorf("%s belongs to member %d of a group: start it with --cluster, or take it "+
-				"out of the group for ever with pws cluster leave", c.Data, number)
+				"out of the group permanently with pws cluster leave", c.Data, number)
 		}
 		return nil, err
 	}

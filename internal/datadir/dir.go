@@ -71,6 +71,9 @@ func Prepare(dir string) error {
 func Check(dir string) error {
 	name := filepath.Join(dir, FormatName)
 	text, err := os.ReadFile(name)
+	if _, missing := os.Stat(dir); errors.Is(missing, fs.ErrNotExist) {
+		return fmt.Errorf("%s does not exist", dir)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := requireFormat(dir); err != nil {
 			return err

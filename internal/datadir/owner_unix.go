@@ -36,5 +36,5 @@ func RequireOwner(dir string) error {
 		name = owner.Username
 	}
 	return fmt.Errorf("the data in %s belongs to user %s, who could not use what this command writes "+
-		"there: give it as that user, with: sudo -u %s pws …", dir, name, name)
+		"there: run it as that user, with: sudo -u %s pws …", dir, name, name)
 }

@@ -81,7 +81,7 @@ func requireFormat(dir string) error {
 		return nil
 	}
 	return fmt.Errorf("%s is missing, but %s is there: copy the file from a backup of the data "+
-		"directory, or, if this program has written it, give: echo '%s' > '%s'", name, part,
+		"directory, or, if this program has written it, run: echo '%s' > '%s'", name, part,
 		strings.TrimSpace(formatText), name)
 }
 

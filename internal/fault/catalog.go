@@ -374,7 +374,7 @@ var Catalog = []Entry{
 	{
 		Code: UploadNotOpen, Status: 409,
 		Details:     []string{"status"},
-		Description: "The upload is being imported, or was imported. Its status says which.",
+		Description: "The upload is already being imported or has been imported. Its status says which.",
 	},
 	{
 		Code: TurnHeld, Status: 409, Retryable: true, Action: "RETRY_AFTER",
