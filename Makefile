@@ -23,15 +23,17 @@ DRIVERS := cmd/pws test/web api api/docs bench bench/replay bench/child bench/cl
 RACED_PROGRAM := bin/pws-raced
 RACED_SCRIPTS := backup|claim|claim_next|crash|event|eventstream|idempotency|search|signal|snapshot|together|watch
 
-# SCRIPTS are how many scripts run at one time: they wait for the program half of theirs.
+# SCRIPTS are how many scripts run at the same time: half of their time they wait for the program.
 SCRIPTS := 4
 
-# PACKAGES are how many packages are tested at one time, one more than the processors of a small machine:
+# PACKAGES are how many packages are tested at the same time, one more than the processors of a small machine:
 # some tests wait for a clock.
 PACKAGES := 3
 
 # RACED are all others: a new package is among them until it is put elsewhere.
 RACED = $(filter-out $(PURE:%=pws/%) $(DRIVERS:%=pws/%),$(shell $(GO) list ./...))
+# NEED_NO_LOCK are the files of tests of PURE in which several goroutines read one value without a lock: they
+# show that readers need none, so they run with the race detector.
 NEED_NO_LOCK = $(shell git grep -l '^func Test.*NeedNoLock' -- $(PURE:%='%/*_test.go'))
 
 # CHECKS is how many random runs a model is compared in, RACED_SEEDS how many groups of servers are
@@ -56,7 +58,7 @@ VERSION ?= $(patsubst v%,%,$(shell git describe --tags --match 'v[0-9]*' --dirty
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w $(VERSION:%=-X main.version=%)' -o $(BIN) ./cmd/pws
 
-# install puts the program where PREFIX says, below DESTDIR for who makes packages.
+# install puts the program where PREFIX says; packagers set DESTDIR to install below another root.
 PREFIX ?= /usr/local
 install: build
 	install -d '$(DESTDIR)$(PREFIX)/bin'
@@ -80,9 +82,11 @@ dist:
 run: build
 	$(BIN) serve
 
-# test is what has to pass before a change lands: every test but those of nemesis once, with the race
-# detector or without. Fuzz targets run what is kept for them. A table, an example or a frozen sample that
-# differs from what golden would write fails. What takes longer is in nightly.
+# test is what has to pass before a change is merged: every test once, except TestGroup… of cmd/pws (see
+# nemesis) and the browser tests (see test-web). The race detector covers all packages except PURE and
+# DRIVERS; of the drivers, it covers only the server in the scripts RACED_SCRIPTS. Fuzz targets run what is
+# kept for them. A table, an example or a frozen sample that differs from what golden would write fails.
+# nightly covers everything.
 test: vet lint plain race
 
 format:
@@ -162,7 +166,7 @@ test-web: build
 	test/web/chromium.sh install
 	PWS=$(CURDIR)/$(BIN) PWS_BROWSER=required $(GO) test -vet=off -count=1 -parallel 3 ./test/web
 
-# screenshots makes the pictures of README.md anew.
+# screenshots makes the pictures of README.md again.
 screenshots: build
 	PWS=$(CURDIR)/$(BIN) PWS_BROWSER=required $(GO) test ./test/web -run TestPicturesOfReadme -update
 

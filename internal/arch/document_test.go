@@ -14,13 +14,14 @@ import (
 // guides are the documents whose names of files and tests have to exist.
 var guides = []string{
 	"ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "README.md", "deploy/README.md",
+	"deploy/OPERATING.md",
 }
 
 // elsewhere are names in the guides that the module does not have: what is built, what the program
 // makes for its user, and a method of MCP.
 var elsewhere = []string{
 	"bin/pws", "data", "pws.yaml", ".pws/local/claims.json", "AGENTS.md",
-	"keys/authority", "keys/member-1", "keys/member-4", "tools/call",
+	"keys/authority", "keys/member-1", "keys/member-4", "backup", "tools/call",
 }
 
 // Names in backquotes that the tests check:

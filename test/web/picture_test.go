@@ -17,7 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-var update = flag.Bool("update", false, "make the pictures of README.md anew")
+var update = flag.Bool("update", false, "make the pictures of README.md again")
 
 // pictures has the pictures that README.md shows, each of at most so many bytes.
 const (
