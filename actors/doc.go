@@ -79,9 +79,9 @@
 //
 // In a group each server has its own damage. A follower cannot apply entries of a project that is
 // damaged there. It keeps them in its log (keepFollowed), as a start does, until the server is
-// replaced or an entry removes the project; everything else continues. A content
-// that a read finds damaged is fetched from another server (repairLoop). The answer has to match the
-// hash, and gets into a pack of its own. Entries need not bring it.
+// replaced or an entry removes the project; everything else continues. A content that a read finds
+// damaged is fetched from another server (repairLoop). The answer has to match the hash, and gets
+// into a pack of its own. Entries need not bring it.
 //
 // # Identity and reports
 //

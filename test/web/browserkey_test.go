@@ -280,6 +280,7 @@ func revokeKey(t *testing.T, s *server, b *tab) {
 			challenge: asked.challenge, signature, client_name: "test", client_version: "1"});
 		return done.session.credential;
 	})`)
+	agent := eval[string](b, keptKey+`.then(([one]) => one.agent)`)
 	_, key, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -288,7 +289,7 @@ func revokeKey(t *testing.T, s *server, b *tab) {
 	defer cancel()
 	old := client.New(s.url, client.Fixed(credential))
 	defer old.Close()
-	known, err := old.AddKey(ctx, key)
+	known, err := old.AddKey(ctx, key, agent)
 	if err != nil {
 		t.Fatal(err)
 	}
