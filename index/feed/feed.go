@@ -17,6 +17,11 @@ var ErrCorrupt = disk.ErrCorrupt
 // ErrLocked says that another process has the directory open.
 var ErrLocked = disk.ErrLocked
 
+// ErrUncertain says that a sync has failed, so that only reopening the directory shows what is on
+// disk. The log can be read, but it takes no more records, and the log of the service must not be
+// cut.
+var ErrUncertain = errors.New("feed: it is unknown what is on disk")
+
 var errBehind = errors.New("feed: too many records wait for the disk")
 
 // Position is the place of an activity: the position of its entry in the log, and its number in the

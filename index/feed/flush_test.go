@@ -63,3 +63,45 @@ func TestPiecesThatFailAreNotDurable(t *testing.T) {
 		t.Errorf("closed with %v", err)
 	}
 }
+
+// nameDisk fails the next sync of a directory. The one after it succeeds and does nothing: the
+// system reports a failed write once.
+type nameDisk struct {
+	*disktest.Disk
+	failing, failed bool
+}
+
+func (d *nameDisk) SyncDir(dir string) error {
+	switch {
+	case d.failing:
+		d.failing, d.failed = false, true
+		return errPiece
+	case d.failed:
+		d.failed = false
+		return nil
+	}
+	return d.Disk.SyncDir(dir)
+}
+
+// TestNamesThatFailAreNotDurable has the name of a new file not reach the disk. The log fails for
+// good: what it says to be durable survives a power loss.
+func TestNamesThatFailAreNotDurable(t *testing.T) {
+	d := &nameDisk{Disk: disktest.New()}
+	l := reopen(t, Options{Dir: "/feed", Disk: d})
+	d.failing = true
+	if err := fill(l, 1, 100); !errors.Is(err, errPiece) || !errors.Is(err, ErrUncertain) {
+		t.Fatal(err)
+	}
+	durable := uint64(0)
+	if l.Sync() == nil {
+		durable = l.Covered()
+	}
+	after := d.AfterCrash(disktest.CrashKeepsNothing)
+	again := reopen(t, Options{Dir: "/feed", Disk: after})
+	if covered := again.Covered(); covered < durable {
+		t.Errorf("entries up to %d were said to be durable, and those up to %d are", durable, covered)
+	}
+	if err := l.Close(); !errors.Is(err, ErrUncertain) {
+		t.Errorf("closed with %v", err)
+	}
+}

@@ -86,8 +86,7 @@ type Log struct {
 		blocks blockEncoder
 		// gone are the files to remove from the disk.
 		gone []string
-		// failed is the error of a failed sync. Nothing is written after it, because only a restart
-		// can determine what is on disk.
+		// failed is the ErrUncertain of a failed sync. Nothing is written after it.
 		failed error
 	}
 	mu struct {

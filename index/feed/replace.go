@@ -97,8 +97,7 @@ func (l *Log) replace(made []replacement, chosen *selection) (err error) {
 	}
 	if unsynced != nil {
 		// It is open whether the old files or the new ones come back: nothing more is written.
-		l.write.failed = unsynced
-		return errors.Join(err, unsynced)
+		return errors.Join(err, l.latch(unsynced))
 	}
 	return errors.Join(err, l.remove())
 }

@@ -1,6 +1,9 @@
 package feed
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // flush writes blocks while at least the given number of records wait. Callers hold l.write.
 func (l *Log) flush(least uint64) error {
@@ -35,8 +38,16 @@ func (l *Log) syncFile() error {
 	if l.write.synced || l.write.failed != nil || len(files) == 0 {
 		return l.write.failed
 	}
-	l.write.failed = files[len(files)-1].file.Sync()
-	l.write.synced = l.write.failed == nil
+	if err := files[len(files)-1].file.Sync(); err != nil {
+		return l.latch(err)
+	}
+	l.write.synced = true
+	return nil
+}
+
+// latch keeps the error of a failed sync. Callers hold l.write.
+func (l *Log) latch(err error) error {
+	l.write.failed = fmt.Errorf("%w: %w", ErrUncertain, err)
 	return l.write.failed
 }
 
@@ -108,13 +119,13 @@ func (l *Log) needFile() error {
 	head := appendFileHead(nil, next.number, &fileHeader{
 		version: fileVersion, previous: previous, covered: next.covered, last: next.last,
 	})
-	_, err = file.Write(head)
-	if err == nil {
-		// The file name must be durable BEFORE any block is written.
-		err = l.opts.Disk.SyncDir(l.opts.Dir)
-	}
-	if err != nil {
+	if _, err := file.Write(head); err != nil {
 		return errors.Join(err, file.Close())
+	}
+	// The file name must be durable BEFORE any block is written.
+	if err := l.opts.Disk.SyncDir(l.opts.Dir); err != nil {
+		// Another sync may succeed although the name is lost: the system reports a failure once.
+		return errors.Join(l.latch(err), file.Close())
 	}
 	next.file = file
 	l.mu.Lock()
