@@ -393,8 +393,8 @@ func (e *Engine) barrier() {
 	})
 }
 
-// fail takes note, once, that the log or the spill file has failed: nothing can be made durable, or
-// what is in memory cannot be trusted.
+// fail takes note, once, that the log or the spill file has failed, or a store is uncertain:
+// nothing can be made durable, what is in memory cannot be trusted, or the log is never cut again.
 func (e *Engine) fail(err error) {
 	if e.failure.CompareAndSwap(nil, &err) {
 		e.log.Error("storage failed; stopping the server", "error", err)

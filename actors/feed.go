@@ -223,7 +223,7 @@ func (f *follower) push(one feedNote) {
 }
 
 // always calls a step often, and when it is woken, until the end. A step that fails is left alone
-// for a while.
+// for a while, but the process has to stop where only a start shows what the feed has.
 func (f *follower) always(woken <-chan struct{}, problem string, step func() error) {
 	tick := time.NewTicker(feedTick)
 	defer tick.Stop()
@@ -241,6 +241,9 @@ func (f *follower) always(woken <-chan struct{}, problem string, step func() err
 		again = time.Time{}
 		if err := step(); err != nil {
 			f.engine.log.Error(problem, "error", err)
+			if uncertain(err) {
+				f.engine.fail(err)
+			}
 			again = time.Now().Add(feedAgainAfter)
 		}
 	}

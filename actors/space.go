@@ -10,6 +10,7 @@ import (
 
 	"pws/api"
 	"pws/blobs"
+	"pws/index/feed"
 	"pws/internal/disk"
 	"pws/journal"
 	"pws/snapshot"
@@ -196,11 +197,17 @@ func (e *Engine) roomToSave() error {
 	return e.room(e.blobs.RecentBytes() + snapshotFixedBytes)
 }
 
+// uncertain reports whether a store has failed so that only a start shows what is on the disk.
+func uncertain(err error) bool {
+	return errors.Is(err, blobs.ErrUncertain) || errors.Is(err, snapshot.ErrUncertain) ||
+		errors.Is(err, feed.ErrUncertain)
+}
+
 // noteSave keeps why the last snapshot failed. A full disk is no fault: the log keeps everything,
-// and the snapshot is tried again.
+// and the snapshot is tried again. No snapshot succeeds AFTER a store is uncertain, and the log
+// would never be cut again: the process has to stop.
 func (e *Engine) noteSave(err error) {
-	uncertain := errors.Is(err, blobs.ErrUncertain) || errors.Is(err, snapshot.ErrUncertain)
-	full := err != nil && disk.IsFull(err) && !uncertain
+	full := err != nil && disk.IsFull(err) && !uncertain(err)
 	before := e.space.paused.Swap(full)
 	switch {
 	case err == nil:
@@ -213,6 +220,9 @@ func (e *Engine) noteSave(err error) {
 	case !full:
 		e.snapshotFault.Store(&err)
 		e.log.Error("snapshot failed; no data is lost", "error", err)
+		if uncertain(err) {
+			e.fail(err)
+		}
 	}
 }
 
