@@ -320,7 +320,8 @@ func (e *Engine) saveAt(position uint64, taken changes) error {
 		return err
 	}
 	if e.blobs.NeedsMerge() && e.roomy(e.blobs.MergeBytes()) {
-		if _, err := e.blobs.Merge(nil); err != nil {
+		// A Drop may take long: it reads all projects. The next save merges what is left.
+		if _, err := e.blobs.TryMerge(nil); err != nil {
 			return fmt.Errorf("merge packs: %w", err)
 		}
 	}

@@ -1,11 +1,14 @@
 package actors
 
 import (
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
+	"pws/blobs"
 	"pws/identity"
 	"pws/index"
 	"pws/internal/datadir"
@@ -245,5 +248,36 @@ func TestStartDoesNotReplaySavedEntries(t *testing.T) {
 			}
 			sameState(t, "behind a kill", fullState(t, e), fullState(t, again))
 		})
+	}
+}
+
+// TestSavesGoOnDuringADrop has snapshots be saved, with packs to merge, while it is being found out
+// which contents to drop. They do not wait for that, and the next one merges.
+func TestSavesGoOnDuringADrop(t *testing.T) {
+	e := start(t, quiet(filepath.Join(t.TempDir(), "data")))
+	owner := register(t, e, "owner")
+	project := createProject(t, e, owner, work.Public)
+	err := e.blobs.Drop(func() ([]blobs.Hash, error) {
+		saved := make(chan struct{})
+		go func() {
+			defer close(saved)
+			for n := range 8 {
+				mustPut(t, e, project, owner, "f", fmt.Sprint(n))
+				saveAll(t, e)
+			}
+		}()
+		select {
+		case <-saved:
+		case <-time.After(time.Minute):
+			t.Error("a snapshot waits for the drop")
+		}
+		return nil, nil
+	})
+	if err != nil || !e.blobs.NeedsMerge() {
+		t.Errorf("nothing is left to merge, %v", err)
+	}
+	mustPut(t, e, project, owner, "f", "last")
+	if saveAll(t, e); e.blobs.NeedsMerge() {
+		t.Error("the next snapshot does not merge")
 	}
 }

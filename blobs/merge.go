@@ -89,6 +89,20 @@ func tiered(packs []*pack) []*pack {
 func (s *Store) Merge(live func(Hash) bool) (MergeStats, error) {
 	s.merging.Lock()
 	defer s.merging.Unlock()
+	return s.merge(live)
+}
+
+// TryMerge is Merge for those who must not wait: it does nothing while another Merge, a Purge or a
+// Drop is under way.
+func (s *Store) TryMerge(live func(Hash) bool) (MergeStats, error) {
+	if !s.merging.TryLock() {
+		return MergeStats{}, nil
+	}
+	defer s.merging.Unlock()
+	return s.merge(live)
+}
+
+func (s *Store) merge(live func(Hash) bool) (MergeStats, error) {
 	if err := s.usable(); err != nil {
 		return MergeStats{}, err
 	}
