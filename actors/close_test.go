@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"pws/blobs"
 	"pws/identity"
 	"pws/internal/fault"
 	"pws/internal/id"
@@ -82,5 +83,48 @@ func proveUntilClosed(t *testing.T, e *Engine, begun chan<- struct{}) {
 			return
 		}
 		begun <- struct{}{}
+	}
+}
+
+// TestCloseEndsScans closes an engine that looks at all projects for those that name a content. The
+// scan ends without an answer, and the next start goes on.
+func TestCloseEndsScans(t *testing.T) {
+	config := quiet(filepath.Join(t.TempDir(), "data"))
+	e := start(t, config)
+	owner := register(t, e, "owner")
+	project := createProject(t, e, owner, work.Public)
+	running := beginImport(t, e, beginUpload(t, e, owner, "text"))
+	store(t, running, "alone")
+	running.End(fault.New(fault.QuotaExceeded, "Full."))
+	only := map[work.Hash]bool{blobOf("alone").Hash: true}
+	h, _ := e.handles.Load(project)
+	// The scan waits for the project until the engine stops.
+	h.mu.Lock()
+	closed, scanned := make(chan error), make(chan error, 2)
+	e.stopped.Add(1)
+	go func() {
+		defer e.stopped.Done()
+		scanned <- e.dropUnnamed(only)
+		_, _, err := e.manifests(nil, false)
+		scanned <- err
+	}()
+	go func() { closed <- e.Close() }()
+	<-e.stop
+	h.mu.Unlock()
+	for range 2 {
+		if err := <-scanned; fault.CodeOf(err) != fault.ShuttingDown {
+			t.Errorf("a scan ends with %v", err)
+		}
+	}
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+	again := start(t, config)
+	if !again.holds("alone") {
+		t.Fatal("the content was dropped")
+	}
+	again.Advance(uploadMillis)
+	if is, err := again.blobs.Holds(blobs.Hash(blobOf("alone").Hash)); is || err != nil {
+		t.Errorf("the next start leaves the content: %v, %v", is, err)
 	}
 }

@@ -130,6 +130,9 @@ func (e *Engine) keepOthers(gone map[id.ID]bool, only map[work.Hash]bool) error 
 		if len(only) == 0 {
 			return nil
 		}
+		if err := e.erasing.goOn(); err != nil {
+			return err
+		}
 		if gone[project] {
 			continue
 		}
@@ -239,6 +242,9 @@ func (e *Engine) manifests(
 ) (only, others map[work.Hash][]work.Hash, err error) {
 	only, others = map[work.Hash][]work.Hash{}, map[work.Hash][]work.Hash{}
 	for _, project := range e.projects() {
+		if err := e.erasing.goOn(); err != nil {
+			return nil, nil, err
+		}
 		into := others
 		if gone[project] {
 			into = only

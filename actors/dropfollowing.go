@@ -88,6 +88,9 @@ func (e *Engine) dropFollowed() error {
 	}
 	gone := map[id.ID]bool{}
 	for _, project := range e.projects() {
+		if err := e.erasing.goOn(); err != nil {
+			return err
+		}
 		p, err := api.Intact(e.summary(project))
 		if err != nil {
 			return err
@@ -162,6 +165,9 @@ func (e *Engine) dropped(gone map[id.ID]bool) ([]blobs.Hash, error) {
 	// A server whose disk has lost contents must not have them be dropped elsewhere.
 	seen := map[work.Hash]bool{}
 	for _, project := range e.projects() {
+		if err := e.erasing.goOn(); err != nil {
+			return nil, err
+		}
 		// The other server has what a project names that is damaged here.
 		err := e.named(project, seen, func(hash work.Hash) { delete(lacks, hash) })
 		if err != nil && !errors.Is(err, api.ErrDamaged) {

@@ -52,7 +52,7 @@ type eraser struct {
 	// hook is called between any two steps, with the name of the one that is over. Tests copy the
 	// data directory there, or have the erasure fail. It is set under the lock.
 	hook func(step string) error
-	// stop is that of the engine: no step begins AFTER it is closed.
+	// stop is that of the engine: no step begins, and no further project is read, AFTER it is closed.
 	stop <-chan struct{}
 	// followed has a value when followErasures has to look.
 	followed chan struct{}
@@ -70,6 +70,11 @@ func (r *eraser) step(name string) error {
 			return err
 		}
 	}
+	return r.goOn()
+}
+
+// goOn returns SHUTTING_DOWN once the engine stops. What takes long asks often.
+func (r *eraser) goOn() error {
 	select {
 	case <-r.stop:
 		return fault.Stopping()
@@ -185,6 +190,9 @@ func (e *Engine) naming(
 	hashes []work.Hash, needsAll bool, each func(project id.ID) error,
 ) error {
 	for _, project := range e.projects() {
+		if err := e.erasing.goOn(); err != nil {
+			return err
+		}
 		h, ok := e.handles.Load(project)
 		if !ok {
 			continue

@@ -219,7 +219,8 @@ func (e *Engine) sweepUploads() {
 		}
 		u.mu.Unlock()
 	}
-	if err != nil {
+	// What a start finds left is removed then.
+	if err != nil && e.erasing.goOn() == nil {
 		e.log.Error("cannot remove what is left of an upload; the next sweep tries again",
 			"error", err)
 	}
