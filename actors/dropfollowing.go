@@ -33,7 +33,7 @@ func (e *Engine) noteErasures(events []identity.Event) (due bool, err error) {
 			ended = append(ended, event.Project)
 		}
 	}
-	if len(ended) == 0 || e.config.AskHeld == nil {
+	if len(ended) == 0 || !e.followsDrops() {
 		return due, nil
 	}
 	return true, e.changeErasure(func(note *datadir.Erasure) {
@@ -43,9 +43,13 @@ func (e *Engine) noteErasures(events []identity.Event) (due bool, err error) {
 	})
 }
 
+// followsDrops reports whether this server can find out what others have dropped. A single server
+// does it by its projects alone: it may go on from the data of a member.
+func (e *Engine) followsDrops() bool { return e.config.AskHeld != nil || !e.config.SharedJournal }
+
 // noteDropped notes that this server has dropped what projects had, BEFORE others learn of it.
 func (e *Engine) noteDropped(projects []id.ID) error {
-	if e.config.AskHeld == nil {
+	if !e.followsDrops() {
 		return nil
 	}
 	return e.changeErasure(func(note *datadir.Erasure) { note.Dropped = projects })
@@ -78,13 +82,18 @@ func (e *Engine) due() (bool, int, error) {
 }
 
 // dropFollowed drops what only removed projects had, where another server led when they were
-// removed. The steps are those of drop, without entries of the log.
+// removed: the contents that it lacks, or those that nobody names where this one has left the group
+// or was made of a backup of a member. The steps are those of drop, without entries of the log.
 func (e *Engine) dropFollowed() error {
 	e.erasing.Lock()
 	defer e.erasing.Unlock()
 	due, count, err := e.due()
-	if err != nil || !due || e.config.AskHeld == nil {
+	if err != nil || !due || !e.followsDrops() {
 		return err
+	}
+	unwanted := e.dropped
+	if !e.config.SharedJournal {
+		unwanted = e.unreferenced
 	}
 	gone := map[id.ID]bool{}
 	for _, project := range e.projects() {
@@ -104,7 +113,7 @@ func (e *Engine) dropFollowed() error {
 		{"drop followed", e.renewLogFollowed},
 		{"log", func() error {
 			return e.blobs.Drop(func() (hashes []blobs.Hash, err error) {
-				hashes, err = e.dropped(gone)
+				hashes, err = unwanted(gone)
 				dropped = len(hashes)
 				return hashes, err
 			})
@@ -162,33 +171,106 @@ func (e *Engine) dropped(gone map[id.ID]bool) ([]blobs.Hash, error) {
 	if err := e.requireWhole(); err != nil {
 		return nil, err
 	}
-	// A server whose disk has lost contents must not have them be dropped elsewhere.
-	seen := map[work.Hash]bool{}
-	for _, project := range e.projects() {
-		if err := e.erasing.goOn(); err != nil {
-			return nil, err
-		}
-		// The other server has what a project names that is damaged here.
-		err := e.named(project, seen, func(hash work.Hash) { delete(lacks, hash) })
-		if err != nil && !errors.Is(err, api.ErrDamaged) {
-			return nil, err
-		}
-	}
-	_, others, err := e.manifests(gone, false)
-	if err != nil {
+	// A server whose disk has lost contents must not have them be dropped elsewhere: the other one has
+	// what a project names that is damaged here.
+	if err := e.keepOfOthers(gone, lacks, false); err != nil {
 		return nil, err
-	}
-	for root, chunks := range others {
-		delete(lacks, root)
-		for _, chunk := range chunks {
-			delete(lacks, chunk)
-		}
 	}
 	hashes := make([]blobs.Hash, 0, len(lacks))
 	for hash := range lacks {
 		hashes = append(hashes, blobs.Hash(hash))
 	}
 	return hashes, nil
+}
+
+// keepOfOthers takes out of a set what projects name, and the manifests of the trees that projects
+// began with, but for the given projects. A damaged project is left out, unless all are needed:
+// STATE_CONFLICT.
+func (e *Engine) keepOfOthers(
+	gone map[id.ID]bool, only map[work.Hash]bool, needsAll bool,
+) error {
+	seen := map[work.Hash]bool{}
+	for _, project := range e.projects() {
+		if err := e.erasing.goOn(); err != nil {
+			return err
+		}
+		err := e.named(project, seen, func(hash work.Hash) { delete(only, hash) })
+		if err != nil && (needsAll || !errors.Is(err, api.ErrDamaged)) {
+			return e.remedied(project, err)
+		}
+	}
+	_, others, err := e.manifests(gone, needsAll)
+	if err != nil {
+		return err
+	}
+	for root, chunks := range others {
+		delete(only, root)
+		for _, chunk := range chunks {
+			delete(only, chunk)
+		}
+	}
+	return nil
+}
+
+// unreferencedStep is how many contents unreferenced looks for at a time: each time it reads all
+// projects.
+const unreferencedStep = 1 << 20
+
+// unreferenced are the contents in packs that nothing names: no project, no manifest, and no note
+// of an upload. The contents of a damaged project are not known, so that nothing is dropped BEFORE
+// it is removed.
+func (e *Engine) unreferenced(gone map[id.ID]bool) (hashes []blobs.Hash, err error) {
+	only := map[work.Hash]bool{}
+	look := func() error {
+		err := e.keepNoted(only)
+		// An order that was in flight may name a content of which the store has answered for BEFORE.
+		// One that has ended an upload has named what was in its note.
+		if err == nil {
+			err = e.settleOrders()
+		}
+		if err == nil {
+			err = e.keepOfOthers(gone, only, true)
+		}
+		for hash := range only {
+			hashes = append(hashes, blobs.Hash(hash))
+		}
+		clear(only)
+		return err
+	}
+	if err := e.requireWhole(); err != nil {
+		return nil, err
+	}
+	err = e.blobs.Packed(func(some []blobs.Hash) error {
+		for _, h := range some {
+			only[work.Hash(h)] = true
+		}
+		if len(only) < unreferencedStep {
+			return nil
+		}
+		return look()
+	})
+	if err == nil {
+		err = look()
+	}
+	return hashes, err
+}
+
+// keepNoted takes what the notes of uploads name out of a set.
+func (e *Engine) keepNoted(only map[work.Hash]bool) error {
+	all, _ := e.allUploads(id.ID{})
+	noted := map[work.Hash]bool{}
+	for _, u := range all {
+		u.mu.Lock()
+		err := e.readNote(u, noted)
+		u.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+	for hash := range noted {
+		delete(only, hash)
+	}
+	return nil
 }
 
 // HeldOf says of each of some contents, given by their hashes one behind the other, by a byte of 1

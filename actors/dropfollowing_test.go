@@ -3,12 +3,14 @@ package actors
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"testing"
 
 	"pws/api"
 	"pws/blobs"
 	"pws/identity"
 	"pws/internal/datadir"
+	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -136,5 +138,81 @@ func TestErasuresWaitForTheView(t *testing.T) {
 	}
 	if due, err = e.noteErasures([]identity.Event{&identity.ContentPurged{}}); due || err != nil {
 		t.Errorf("nothing is due yet: %v, %v", due, err)
+	}
+}
+
+// TestDropsStayDueOutsideTheGroup makes single servers of a member that has contents which others
+// have dropped: of a backup of it, of its directory AFTER it has left, and of the entries alone.
+// They drop what nobody names, and no more.
+func TestDropsStayDueOutsideTheGroup(t *testing.T) {
+	config := dropConfig(t)
+	config.NoSearch = true
+	config.AskHeld = func(_ context.Context, hashes []byte) ([]byte, error) {
+		return nil, context.DeadlineExceeded
+	}
+	w := newDropWorld(t, config)
+	running := beginImport(t, w.Engine, beginUpload(t, w.Engine, w.owner, "text"))
+	store(t, running, "in a note alone")
+	saveAll(t, w.Engine)
+	w.followRemoval(t)
+	replayed := crashCopy(t, w.config.Dir)
+	if err := (datadir.Erasure{Due: true}).Write(w.config.Dir); err != nil {
+		t.Fatal(err)
+	}
+	saveAll(t, w.Engine)
+	saveAll(t, w.Engine)
+	saved, restored := filepath.Join(t.TempDir(), "saved"), filepath.Join(t.TempDir(), "restored")
+	_, err := Backup(w.config.Dir, saved)
+	if err == nil {
+		_, err = Restore(saved, restored)
+	}
+	left := crashCopy(t, w.config.Dir)
+	if err = errors.Join(err, datadir.RemoveMember(left)); err != nil {
+		t.Fatal(err)
+	}
+	for name, dir := range map[string]string{
+		"restored": restored, "left": left, "replayed": replayed,
+	} {
+		config := quiet(dir)
+		for range 2 {
+			e := start(t, config)
+			if err := e.dropFollowed(); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			w.checkDropped(t, e)
+			if !e.holds("in a note alone") {
+				t.Errorf("%s: what the note of an upload names was dropped", name)
+			}
+			if note, err := datadir.ReadErasure(dir); err != nil || note.Due {
+				t.Errorf("%s: still due: %v, %v", name, note, err)
+			}
+			stop(t, e)
+		}
+		if _, err := Verify(dir); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestDropsWaitForDamagedProjects has a single server not drop what a damaged project may name.
+func TestDropsWaitForDamagedProjects(t *testing.T) {
+	w := newDamagedWorld(t)
+	if err := (datadir.Erasure{Due: true}).Write(w.config.Dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.dropFollowed(); fault.CodeOf(err) != fault.StateConflict {
+		t.Errorf("beside a damaged project: %v", err)
+	}
+	if note, err := datadir.ReadErasure(w.config.Dir); err != nil || !note.Due {
+		t.Errorf("not due any more: %v, %v", note, err)
+	}
+	if err := w.RemoveProject(w.damaged, "damaged"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.dropFollowed(); err != nil {
+		t.Errorf("AFTER it was removed: %v", err)
+	}
+	if note, err := datadir.ReadErasure(w.config.Dir); err != nil || note.Due {
+		t.Errorf("still due: %v, %v", note, err)
 	}
 }

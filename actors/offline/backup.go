@@ -153,6 +153,10 @@ func (t *takenFiles) all() error {
 	if err := t.read(datadir.SecretSumName); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	noted, err := t.erasure()
+	if err != nil {
+		return err
+	}
 	before, err := t.list(datadir.LogName, segmentNumber)
 	if err != nil {
 		return err
@@ -166,7 +170,28 @@ func (t *takenFiles) all() error {
 	if err := t.feed(); err != nil {
 		return err
 	}
-	return t.log(before)
+	if err := t.log(before); err != nil {
+		return err
+	}
+	again, err := datadir.ReadErasure(t.dir)
+	if err == nil && (again.Due != noted.Due || !bytes.Equal(again.GivenUp, noted.GivenUp)) {
+		err = errMoved
+	}
+	return err
+}
+
+// erasure takes the note of contents that are due to leave the disk. It must be the same AFTER the
+// rest is taken: it is written when the server has read in the log that others have dropped them,
+// and cleared AFTER they have left its files.
+func (t *takenFiles) erasure() (noted datadir.Erasure, err error) {
+	noted, err = datadir.ReadErasure(t.dir)
+	if err != nil || !t.notes {
+		return noted, err
+	}
+	if err := t.read(datadir.ErasureName); !errors.Is(err, fs.ErrNotExist) {
+		return noted, err
+	}
+	return noted, nil
 }
 
 // feed takes the files of the feed. It has what the log was cut of BEFORE that, and of the log

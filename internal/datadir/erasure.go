@@ -11,12 +11,13 @@ import (
 	"pws/internal/id"
 )
 
-// Erasure is what the data directory of a member of a group says about contents that leave the
-// disks: those of removed projects, and those of imports that have made none.
+// Erasure is what a data directory says about contents that leave the disks: those of removed
+// projects, and those of imports that have made none.
 type Erasure struct {
-	// Due says that contents may be there which other members have dropped.
+	// Due says that contents may be there which other members of the group have dropped. A backup of
+	// a member has it, too, and so has one that has left its group.
 	Due bool `json:"due"`
-	// Dropped are the projects whose contents this member has dropped itself, the last time that it
+	// Dropped are the projects whose contents this server has dropped itself, the last time that it
 	// led meanwhile.
 	Dropped []id.ID `json:"dropped,omitempty"`
 	// GivenUp are hashes of contents of failed imports, one behind the other. What no project names of

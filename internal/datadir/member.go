@@ -74,15 +74,12 @@ func WriteMember(dir string, text []byte) error {
 }
 
 // RemoveMember makes the data directory of a member that of a single server. It goes on where it
-// has ended in between.
+// has ended in between. What is due to leave the disk stays noted.
 func RemoveMember(dir string) error {
 	// Without the note nobody uses raft's log.
 	err := os.Remove(filepath.Join(dir, MemberName))
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		err = SyncDir(dir)
-	}
-	if err == nil {
-		err = os.RemoveAll(filepath.Join(dir, ErasureName))
 	}
 	if err == nil {
 		err = os.RemoveAll(filepath.Join(dir, RaftName))
