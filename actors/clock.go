@@ -117,6 +117,15 @@ func (c *clock) note(millis int64) {
 	c.raise(millis)
 }
 
+// bound is the time that this server must not show an earlier one than AFTER a restart. What it has
+// shown while it followed does not count.
+func (c *clock) bound() int64 {
+	if c.follows.Load() {
+		return c.logged.Load()
+	}
+	return max(c.floor.Load(), c.logged.Load())
+}
+
 // creep is a time that goes on at half the pace.
 func (c *clock) creep(floor, steady int64) int64 {
 	from := c.behind.Load()

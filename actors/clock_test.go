@@ -1,6 +1,11 @@
 package actors
 
-import "testing"
+import (
+	"testing"
+
+	"pws/internal/datadir"
+	"pws/journal"
+)
 
 // TestClock goes through what a system's clock may do. Each row is what it does, and what the clock
 // of the service shows then.
@@ -100,5 +105,52 @@ func TestClockGoesOnAfterARestart(t *testing.T) {
 	e = start(t, config)
 	if now := e.Now(); now < newest {
 		t.Fatalf("the clock went back by %d ms", newest-now)
+	}
+}
+
+// TestClockGoesOnBehindAllStamps starts with a system clock that is behind. An entry may have
+// waited for the log, so that the newest one has an earlier stamp than one before it.
+func TestClockGoesOnBehindAllStamps(t *testing.T) {
+	e, project, owner := oneProject(t, nil)
+	e.Advance(24 * 3600 * 1000)
+	mustPut(t, e, project, owner, "a", "1")
+	newest := viewOf(t, e, project).UpdatedAt
+	late := datadir.Entry{
+		Target: datadir.TargetContents, Now: newest - 5000, Agent: owner,
+		Blobs: []datadir.Blob{{Hash: blobOf("x").Hash, Content: []byte("x")}},
+	}
+	done := make(contentsDone, 1)
+	entry := journal.Entry{Payload: late.Encode()}
+	if err := e.journal.Append(e.leading(), entry, done); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+	for _, saved := range []bool{false, true} {
+		if saved {
+			saveAll(t, e)
+		}
+		config := quiet(crashCopy(t, e.config.Dir))
+		if now := start(t, config).Now(); now < newest {
+			t.Errorf("saved %v: the clock went back by %d ms", saved, newest-now)
+		}
+	}
+}
+
+// TestAdvanceSurvivesAKill advances the clock, and kills the process BEFORE anything is in the log.
+// A claim that ran out by itself meanwhile does not come back.
+func TestAdvanceSurvivesAKill(t *testing.T) {
+	e, _, _ := oneProject(t, func(c *Config) { c.TestClock = true })
+	e.Advance(1000)
+	e.Advance(24 * 3600 * 1000)
+	shown := e.Now()
+	for _, one := range []struct {
+		what string
+		test bool
+	}{{"for tests", true}, {"as ever", false}} {
+		config := quiet(crashCopy(t, e.config.Dir))
+		config.TestClock = one.test
+		if now := start(t, config).Now(); now >= shown != one.test {
+			t.Errorf("%s: the clock shows %d ms AFTER what it did", one.what, now-shown)
+		}
 	}
 }

@@ -99,6 +99,8 @@ type Config struct {
 	// TrustClock says whether other servers show about the time of the system's clock, AFTER that has
 	// jumped forward; nil means that there are none.
 	TrustClock func() bool
+	// TestClock has Advance survive the process: the data directory says how far it has come.
+	TestClock bool
 	// OpenJournal opens the log of entries; journal.OpenLocal.
 	OpenJournal func(journal.Options) (journal.Journal, *journal.Recovery, error)
 
@@ -187,6 +189,8 @@ type Engine struct {
 	erasing   eraser
 	uploading uploading
 	space     spaceState
+	// advancing is held while a test moves the clock.
+	advancing sync.Mutex
 
 	stop    chan struct{}
 	stopped sync.WaitGroup
@@ -408,12 +412,24 @@ func (e *Engine) Now() int64 { return e.clock.Now() }
 // Advance moves the clock of the service forward, for tests, and returns the new time AFTER the
 // claims that ran out by it are noted, and the deleted projects that ended by it are dropped.
 func (e *Engine) Advance(millis int64) int64 {
-	now := e.clock.Advance(millis)
+	now := e.advance(millis)
 	e.expire(index.Expiry{}, math.MaxInt)
 	e.dropEnded()
 	e.sweepUploads()
 	if err := e.feed.expire(); err != nil {
 		e.log.Error("cannot remove expired events", "error", err)
+	}
+	return now
+}
+
+func (e *Engine) advance(millis int64) int64 {
+	e.advancing.Lock()
+	defer e.advancing.Unlock()
+	now := e.clock.Advance(millis)
+	if e.config.TestClock {
+		if err := datadir.WriteAdvance(e.config.Dir, e.clock.ahead.Load()); err != nil {
+			e.log.Error("the clock will be behind AFTER a restart", "error", err)
+		}
 	}
 	return now
 }

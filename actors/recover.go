@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"encoding/binary"
 	"fmt"
 	"runtime"
 	"sync"
@@ -54,6 +55,9 @@ func (e *Engine) recover(report *Recovery) error {
 		return err
 	}
 	if err := e.restoreAccounts(); err != nil {
+		return err
+	}
+	if err := e.restoreTime(); err != nil {
 		return err
 	}
 	if err := e.replay(report); err != nil {
@@ -128,6 +132,28 @@ func (e *Engine) restoreIdentity() error {
 		return fmt.Errorf("challenges: %w", err)
 	}
 	e.identity.view.Store(&publishedIdentity{state: state, position: position})
+	return nil
+}
+
+// restoreTime has the clock go on behind what it had shown when the snapshot was saved: the log may
+// begin behind the newest stamp. Snapshots of an earlier program do not have it.
+func (e *Engine) restoreTime() error {
+	if e.config.TestClock {
+		ahead, err := datadir.ReadAdvance(e.config.Dir)
+		if err != nil {
+			return err
+		}
+		e.clock.ahead.Store(ahead)
+	}
+	section, _, ok, err := e.snapshot.Read(datadir.TimeKey)
+	switch {
+	case err != nil:
+		return fmt.Errorf("time of the service: %w", err)
+	case ok && len(section) != 8:
+		return fmt.Errorf("time of the service: %d bytes", len(section))
+	case ok:
+		e.clock.note(int64(binary.BigEndian.Uint64(section)))
+	}
 	return nil
 }
 

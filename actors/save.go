@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -386,6 +387,10 @@ func (e *Engine) writeSections(
 	}
 	if taken.identity != nil {
 		err = saveIdentity(writer, taken)
+	}
+	if err == nil && position > e.snapshot.Position() {
+		time := binary.BigEndian.AppendUint64(nil, uint64(e.clock.bound()))
+		err = writer.Put(datadir.TimeKey, position, time)
 	}
 	if run.complete = taken.complete && !e.cardsSaved(); err == nil && run.complete {
 		err = e.saveCardsMark(writer, position)

@@ -309,6 +309,8 @@ func (c *ServeCommand) engineConfig(
 		OnFailure: func(err error) { failed <- fmt.Errorf("storage failed: %w", err) },
 	}
 	if c.TestClock {
+		// What a clock is wrong by is added at each start.
+		config.TestClock = c.TestSkew == 0
 		// Tests look for what they have written, on machines that may be busy.
 		config.SearchWait = 20 * time.Second
 	}

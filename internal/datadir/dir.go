@@ -42,8 +42,10 @@ const (
 	MemberName    = "member"
 	ErasureName   = "erasure"
 	RaftName      = "raft"
-	LogLockName   = "LOCK"
-	SpillName     = "spill"
+	// AdvanceName is the file that says how far a clock for tests was moved forward.
+	AdvanceName = "test-clock"
+	LogLockName = "LOCK"
+	SpillName   = "spill"
 )
 
 const (

@@ -36,6 +36,7 @@ import (
 //	"B" agent                   the bytes it has stored, see accountVersion in package actors
 //	"h"                         the challenges; its position is that of the whole identity state
 //	"@"                         what operators have set, and what they did
+//	"T"                         the time of the service, Unix milliseconds, 8 bytes, big-endian
 //	"d", "e", "q", "v", "x"     see ObsoletePrefixes
 const (
 	ProjectPrefix = "p"
@@ -47,6 +48,7 @@ const (
 
 	ChallengesKey = "h"
 	OperatorKey   = "@"
+	TimeKey       = "T"
 	// CardsMark is the key of a section that names the indexes whose parts are in the cards of ALL
 	// projects: 2 bytes, the set, big-endian.
 	CardsMark = CardPrefix
