@@ -190,7 +190,8 @@ func (s *Store) Bytes() int64 {
 
 // Put stores a content at a time in Unix milliseconds, durably, in place of the one with that
 // number. The first one of an upload is its record. Errors: ErrNotFound for an upload without a
-// record, ErrFull, and those of the disk; then the upload is as it was, or lacks the number.
+// record, ErrFull, and those of the disk; then the upload is as it was, or lacks the number. A
+// record that was to be replaced may have been; an upload that has lost it is gone.
 func (s *Store) Put(key Key, number uint32, at int64, content []byte) (Part, error) {
 	if len(content) > ContentBytesMax {
 		return Part{}, fmt.Errorf("uploads: %d bytes are too many", len(content))
@@ -228,26 +229,42 @@ func (s *Store) write(u *upload, key Key, part Part, file []byte) error {
 		s.release(part.fileBytes())
 		return err
 	}
-	if earlier, there := u.mu.parts[part.Number]; there {
+	earlier, there := u.mu.parts[part.Number]
+	if there {
 		s.release(earlier.fileBytes())
 		delete(u.mu.parts, part.Number)
 	}
 	if err = d.Rename(name+tmpSuffix, name); err == nil {
 		err = d.SyncDir(s.o.Dir)
 	}
-	if err != nil {
-		// Which file has the name is not known, so none of them counts.
-		_, _ = d.Remove(name+tmpSuffix), d.Remove(name)
-		s.release(part.fileBytes())
-		return err
+	if err == nil {
+		u.mu.parts[part.Number] = part
+		return nil
 	}
-	u.mu.parts[part.Number] = part
-	return nil
+	_ = d.Remove(name + tmpSuffix)
+	s.release(part.fileBytes())
+	if there && part.Number == RecordNumber {
+		// Either record is good. Without one, parts and note would be lost, too.
+		if now, rerr := readHead(d, name, part.Number); rerr == nil {
+			s.release(-now.fileBytes())
+			u.mu.parts[part.Number] = now
+			return err
+		}
+	}
+	// Which file has the name is not known, so none of them counts.
+	_ = d.Remove(name)
+	return err
 }
 
-// forget takes an upload out of the list. Its lock is held.
+// forget takes an upload out of the list, with the files that it has. Its lock is held.
 func (s *Store) forget(key Key, u *upload) {
 	u.mu.gone = true
+	for number, part := range u.mu.parts {
+		// The next Open removes what is still there: it belongs to no upload.
+		_ = s.o.disk.Remove(filepath.Join(s.o.Dir, fileName(key, number)))
+		s.release(part.fileBytes())
+		delete(u.mu.parts, number)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.mu.uploads, key)

@@ -202,16 +202,19 @@ func story() []step {
 		{put(one, 1, "c"), map[string]string{
 			name(one, 0): "r", name(one, 1): "c", name(one, 2): "b",
 		}},
+		{put(one, RecordNumber, "s"), map[string]string{
+			name(one, 0): "s", name(one, 1): "c", name(one, 2): "b",
+		}},
 		{put(two, RecordNumber, "q"), map[string]string{
-			name(one, 0): "r", name(one, 1): "c", name(one, 2): "b", name(two, 0): "q",
+			name(one, 0): "s", name(one, 1): "c", name(one, 2): "b", name(two, 0): "q",
 		}},
 		{func(s *Store) error { return s.RemoveParts(one) }, map[string]string{
-			name(one, 0): "r", name(two, 0): "q",
+			name(one, 0): "s", name(two, 0): "q",
 		}},
 		{put(two, 3, "d"), map[string]string{
-			name(one, 0): "r", name(two, 0): "q", name(two, 3): "d",
+			name(one, 0): "s", name(two, 0): "q", name(two, 3): "d",
 		}},
-		{func(s *Store) error { return s.Remove(two) }, map[string]string{name(one, 0): "r"}},
+		{func(s *Store) error { return s.Remove(two) }, map[string]string{name(one, 0): "s"}},
 	}
 }
 
@@ -230,6 +233,14 @@ func contents(t testing.TB, s *Store) map[string]string {
 		}
 	}
 	return all
+}
+
+// sizeOf is what files with some contents take.
+func sizeOf(contents map[string]string) (size int64) {
+	for _, content := range contents {
+		size += headBytes + int64(len(content))
+	}
+	return size
 }
 
 // within reports whether each content is that before or AFTER a step, and those that are in both
@@ -280,15 +291,14 @@ func TestCrashAtEveryStep(t *testing.T) {
 					len(again.Damage()) > 0 {
 					t.Fatalf("stop at %d, kind %d, after step %d: %v", at, kind, done, got)
 				}
-				size := int64(0)
-				for _, content := range contents(t, again) {
-					size += headBytes + int64(len(content))
-				}
-				if again.Bytes() != size {
+				if size := sizeOf(contents(t, again)); again.Bytes() != size {
 					t.Fatalf("stop at %d: %d bytes, want %d", at, again.Bytes(), size)
 				}
 			}
 			if err == nil && !crash {
+				if got := contents(t, s); !within(got, before, after) {
+					t.Fatalf("failure %d, after step %d: %v", at, done, got)
+				}
 				retry(t, s, d, steps[done:])
 			}
 			if d.Ops < at && done == len(steps) {
@@ -338,8 +348,8 @@ func retry(t *testing.T, s *Store, d *disktest.Disk, steps []step) {
 		if err := one.do(s); err != nil {
 			t.Fatal(err)
 		}
-		if got := contents(t, s); !within(got, one.want, one.want) {
-			t.Fatalf("%v, want %v", got, one.want)
+		if got := contents(t, s); !within(got, one.want, one.want) || s.Bytes() != sizeOf(one.want) {
+			t.Fatalf("%d bytes, %v, want %v", s.Bytes(), got, one.want)
 		}
 		if files := d.Files(); len(files) != len(one.want) {
 			t.Fatalf("%d files are left, want %v", len(files), one.want)
