@@ -3,6 +3,7 @@ package actors
 import (
 	"errors"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"pws/api"
@@ -178,5 +179,39 @@ func TestListingIsNotTrusted(t *testing.T) {
 	}
 	if !live(viewOf(t, e, createProject(t, e, owner, work.Public))) {
 		t.Error("search shows no public project")
+	}
+}
+
+// TestErasuresDoNotNeedRoomInQueues fills the queue of a project. Agents are refused; who waits for
+// the orders that are in flight is not.
+func TestErasuresDoNotNeedRoomInQueues(t *testing.T) {
+	e, project, owner := oneProject(t, func(c *Config) { c.QueueMax = 1 })
+	h, _ := e.handles.Load(project)
+	waiting := func(count int32) bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.mu.inFlight >= count
+	}
+	h.deciding.Lock()
+	ended := make(chan error, 2)
+	go func() {
+		_, err := put(e, project, owner, "a", "1")
+		ended <- err
+	}()
+	for !waiting(1) {
+		runtime.Gosched()
+	}
+	if _, err := put(e, project, owner, "b", "1"); fault.CodeOf(err) != fault.RateLimited {
+		t.Errorf("an agent gets %v", err)
+	}
+	go func() { ended <- e.settleOrders() }()
+	for !waiting(2) && len(ended) == 0 {
+		runtime.Gosched()
+	}
+	h.deciding.Unlock()
+	for range 2 {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -235,7 +235,7 @@ func (e *Engine) order(h *handle, request api.Order) (api.Done, error) {
 	err := e.requireMemory(&request, h)
 	var pid *actor.PID
 	if err == nil {
-		pid, err = e.admit(h)
+		pid, err = e.admit(h, !request.Agent.IsZero())
 	}
 	if err != nil {
 		o.Order = api.Order{}
@@ -258,8 +258,9 @@ func (e *Engine) order(h *handle, request api.Order) (api.Done, error) {
 
 // admit counts an order in front of the mailbox, which itself knows no bounds, and wakes the actor;
 // it stays awake while an order is counted. Close takes the lock once, so that it then waits for
-// all that was counted.
-func (e *Engine) admit(h *handle) (*actor.PID, error) {
+// all that was counted. Orders without an agent, which are few, are not bounded: an erasure would
+// fail as long as others fill the queue.
+func (e *Engine) admit(h *handle, bounded bool) (*actor.PID, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -270,7 +271,7 @@ func (e *Engine) admit(h *handle) (*actor.PID, error) {
 	case h.mu.broken:
 		why, _ := e.broken.Load(h.id)
 		return nil, fmt.Errorf("%w: %w", errBroken, why)
-	case int(h.mu.inFlight) >= e.config.QueueMax:
+	case bounded && int(h.mu.inFlight) >= e.config.QueueMax:
 		return nil, fault.New(fault.RateLimited, "Too many requests wait for this project.").
 			With("reason", "PROJECT_QUEUE_FULL").With("retry_after_seconds", 1)
 	}

@@ -34,7 +34,7 @@ func (n *node) give(tag int, request api.Order) *attempt {
 	a.handle, _ = n.e.handles.LoadOrStore(request.Project, &handle{id: request.Project})
 	a.order = newOrder()
 	a.order.Order = request
-	pid, err := n.e.admit(a.handle)
+	pid, err := n.e.admit(a.handle, true)
 	if err != nil {
 		n.group.t.Fatal(err)
 	}
