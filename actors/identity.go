@@ -257,8 +257,6 @@ func (a *identityActor) commit(
 		engine: a.engine, order: o, done: done, refusal: refusal, now: now,
 		events: outcome.Events,
 	}
-	before := a.working
-	a.working = next
 	entry := journal.Entry{
 		Payload: e.Encode(), Reserved: usesReserve(o.Command),
 		Format: datadir.FormatOf(outcome.Events),
@@ -266,10 +264,11 @@ func (a *identityActor) commit(
 	// The order is not ours any more AFTER the log has it.
 	o.measure()
 	if err := a.engine.journal.Append(a.reign, entry, c); err != nil {
-		a.working = before
 		a.refuse(o, a.engine.storageFault(err))
 		return
 	}
+	// AFTER the log has the entry: no order is decided on a state that a panic has kept from it.
+	a.working = next
 	a.last = &c.waiters
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path/filepath"
 	"runtime"
+	"sync/atomic"
 	"testing"
 
 	"pws/api"
@@ -11,6 +12,7 @@ import (
 	"pws/index"
 	"pws/index/search"
 	"pws/internal/fault"
+	"pws/internal/id"
 	"pws/journal"
 	"pws/work"
 )
@@ -214,4 +216,49 @@ func TestErasuresDoNotNeedRoomInQueues(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// brokenJournal panics once instead of taking an entry.
+type brokenJournal struct {
+	journal.Journal
+	broken atomic.Bool
+}
+
+func (j *brokenJournal) Append(
+	reign journal.Reign, entry journal.Entry, done journal.Committed,
+) error {
+	if j.broken.Swap(false) {
+		panic("an entry that nobody expects")
+	}
+	return j.Journal.Append(reign, entry, done)
+}
+
+// TestPanicsLeaveNothingBehind has the log panic over an entry of a project, and over one of
+// identity. Nothing of it is in the states that later entries are made of.
+func TestPanicsLeaveNothingBehind(t *testing.T) {
+	broken := &brokenJournal{}
+	e, project, owner := oneProject(t, func(c *Config) {
+		c.OpenJournal = func(o journal.Options) (journal.Journal, *journal.Recovery, error) {
+			opened, found, err := journal.OpenLocal(o)
+			broken.Journal = opened
+			return broken, found, err
+		}
+	})
+	mustPut(t, e, project, owner, "a", "1")
+	broken.broken.Store(true)
+	if _, err := put(e, project, owner, "a", "2"); fault.CodeOf(err) != fault.Internal {
+		t.Errorf("a change of the project ends with %v", err)
+	}
+	mustPut(t, e, project, owner, "b", "1")
+	broken.broken.Store(true)
+	suspend := &identity.SuspendAgent{Agent: owner.Format(id.Agent), Reason: "spam"}
+	if _, err := e.OperatorDo(suspend); err == nil {
+		t.Error("a change of identity is done")
+	}
+	register(t, e, "another")
+	if e.Identity().Suspended(owner) {
+		t.Error("identity has a change that is not in the log")
+	}
+	want := fullState(t, e)
+	sameState(t, "AFTER a kill", want, fullState(t, start(t, quiet(crashCopy(t, e.config.Dir)))))
 }

@@ -236,20 +236,20 @@ func (a *projectActor) commit(o *order, decision work.Decision, stamp work.Stamp
 		return
 	}
 	// The order is not ours any more AFTER the log has it: it is answered and used again.
-	before := a.working
-	a.working = next
 	o.measure()
 	o.out, o.err = done, decision.Refusal
 	entry := journal.Entry{
 		Payload: e.Encode(), Key: journal.Key(a.handle.id), Format: datadir.FormatOf(decision.Events),
 	}
 	if err := a.engine.journal.Append(a.reign, entry, c); err != nil {
-		a.working = before
-		a.engine.residents.note(a.handle, before)
+		a.engine.residents.note(a.handle, a.working)
 		c.giveBack()
 		a.refuse(o, a.engine.storageFault(err))
 		return
 	}
+	// AFTER the log has the entry: no order is decided on a state that a panic has kept from it.
+	before := a.working
+	a.working = next
 	// This keeps all of c in memory until the next entry, so Committed empties it.
 	a.last = &c.waiters
 	a.noteKeys(before, key)
