@@ -268,11 +268,12 @@ func TestDamagedCardIsMadeAnew(t *testing.T) {
 	e := start(t, config)
 	owner := register(t, e, "owner")
 	var projects []id.ID
-	for range 3 {
-		projects = append(projects, createProject(t, e, owner, work.Public))
+	// Cards of projects that were made in the same millisecond differ by their names alone.
+	for _, name := range []string{"one", "another", damagedMark} {
+		project := createProject(t, e, owner, work.Public)
+		mustDo(t, e, project, owner, &work.UpdateProject{Name: &name})
+		projects = append(projects, project)
 	}
-	name := damagedMark
-	mustDo(t, e, projects[2], owner, &work.UpdateProject{Name: &name})
 	saveAll(t, e)
 	flipCard := func(project id.ID) {
 		t.Helper()
