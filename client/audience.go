@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"golang.org/x/net/idna"
 )
 
 // A challenge names the service that it is for, its audience, so that a server cannot have the
@@ -35,13 +37,14 @@ func (c *Client) wants(purpose purpose, agent string) wanted {
 
 // AudienceError reports a challenge for another service than the one that was asked.
 type AudienceError struct {
-	// Audience is the origin that the challenge names, Server what the service is known by.
+	// Audience is the origin that the challenge names, Server the addresses that the service is known
+	// by, separated by commas.
 	Audience, Server string
 }
 
 func (e *AudienceError) Error() string {
 	return fmt.Sprintf("the server asks for a signature for %s, not for %s: nothing was signed, "+
-		"because whoever gets it could sign in there", e.Audience, e.Server)
+		"because whoever gets it could sign in there", e.Audience, Addresses(e.Server)[0])
 }
 
 // check returns an error for a challenge, apart from its key, that is not the wanted one. A server
@@ -66,12 +69,33 @@ func (w wanted) check(fields []string) error {
 	if !valid {
 		return errPayload
 	}
+	var known []string
 	for _, address := range w.addresses {
-		if own, valid := originOf(address); valid && own.serves(named) {
+		if own, valid := originOf(asSent(address)); valid && own.serves(named) {
 			return nil
 		}
+		if !slices.Contains(known, address) {
+			known = append(known, address)
+		}
 	}
-	return &AudienceError{Audience: named.text(), Server: w.addresses[0]}
+	return &AudienceError{Audience: named.text(), Server: JoinAddresses(known)}
+}
+
+// asSent is an address with the host that requests name: package http encodes what is not ASCII.
+func asSent(address string) string {
+	base, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	host, err := idna.Lookup.ToASCII(base.Hostname())
+	if err != nil || host == base.Hostname() {
+		return address
+	}
+	if port := base.Port(); port != "" {
+		host += ":" + port
+	}
+	base.Host = host
+	return base.String()
 }
 
 // origin is the scheme, host and port of an address. Port is empty for that of the scheme.
@@ -106,9 +130,13 @@ func (o origin) defaultPort() string {
 // serves reports whether an audience is the server at this address. Where a proxy ends TLS, the
 // server may not know of it, and names what it got: the same host without https.
 func (o origin) serves(audience origin) bool {
-	behind := o.scheme == "https" && audience.scheme == "http" && o.host == audience.host &&
-		o.port == audience.port
-	return o == audience || behind
+	if o.scheme == "https" && audience.scheme == "http" {
+		audience.scheme = "https"
+		if audience.port == audience.defaultPort() {
+			audience.port = ""
+		}
+	}
+	return o == audience
 }
 
 func (o origin) text() string {

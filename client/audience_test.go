@@ -20,7 +20,9 @@ func TestChallengesOnlyAreSigned(t *testing.T) {
 		{toSignIn, "agt_1", "pws/v1|session" + begin + "|agt_1|https://a.example", true, false},
 		{toSignIn, "agt_1", "pws/v1|session" + begin + "|agt_1|https://A.example:443", true, false},
 		{toSignIn, "agt_1", "pws/v1|session" + begin + "|agt_1|http://a.example", true, false},
+		{toSignIn, "agt_1", "pws/v1|session" + begin + "|agt_1|http://a.example:443", true, false},
 		{toSignIn, "agt_1", "pws/v1|session" + begin + "|agt_1|http://b.example:8080", true, false},
+		{toRegister, "", "pws/v1|register" + begin + "|http://xn--bcher-kva.example", true, false},
 		{toSignIn, "agt_1", "pws/v1|session" + begin + "|agt_1|http://c.example/x|more", true, false},
 		{toSignIn, "agt_1", "pws/v1|session" + begin + "|agt_1", true, false},
 		{toSignIn, "agt_1", "pws/v1|session" + begin, true, false},
@@ -52,7 +54,7 @@ func TestChallengesOnlyAreSigned(t *testing.T) {
 		{toSignIn, "", "pws/v1|session|cha_1|c|" + public[1:] + "|t", false, false},
 	} {
 		client := New(server, nil)
-		client.AlsoKnown = "http://c.example"
+		client.AlsoKnown = "http://c.example,https://a.example,https://bücher.example"
 		one := challenge{ID: "cha_1", Text: "c", Payload: c.text}
 		signature, err := one.signature(testKey, client.wants(c.want, c.agent))
 		switch {

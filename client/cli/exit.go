@@ -210,6 +210,18 @@ func loginAs(profile string) string {
 	return "pws login --profile " + profile
 }
 
+// otherAudience is what to do about a server that names another service. A key of the environment
+// has no profile that could keep the addresses.
+func otherAudience(err *client.AudienceError, env *Env) string {
+	use := "pws login "
+	if _, set, _ := env.readGiven(); set {
+		use = varServer + "="
+	}
+	return fmt.Sprintf("%s%s, if that is the server you mean; an operator names the address of a "+
+		"server with pws serve --public-url; if you know that both are one service: %[1]s%[3]s,%[2]s",
+		use, err.Audience, err.Server)
+}
+
 // nextStep is what to do after an error, empty if nothing is known.
 func nextStep(err error, env *Env) string {
 	var advised *advisedError
@@ -223,9 +235,7 @@ func nextStep(err error, env *Env) string {
 	case errors.As(err, &open):
 		return "chmod 600 " + open.Path
 	case errors.As(err, &audience):
-		return fmt.Sprintf("pws login %s, if that is the server you mean; an operator names the address "+
-			"of a server with pws serve --public-url; if you know that both are one service: "+
-			"pws login %s,%[1]s", audience.Audience, audience.Server)
+		return otherAudience(audience, env)
 	case errors.Is(err, client.ErrNoProfile):
 		return "pws login, or pws profile list"
 	case errors.Is(err, client.ErrUnknownKey):

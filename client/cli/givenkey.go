@@ -53,10 +53,14 @@ func (e *Env) checkOnlyHere(
 	if !is {
 		return nil
 	}
+	first := ""
+	if from == varKey || from == varKeyFile {
+		first = "unset " + from + "; then "
+	}
 	return &advisedError{
 		usagef("%s has the key of profile %s, which is @%s at %s: %s might sign in there with it", from,
 			elsewhere.Name, elsewhere.Handle, elsewhere.Server, server),
-		"pws login " + server + ", which makes another key; pws login " + server +
+		first + "pws login " + server + ", which makes another key, or pws login " + server +
 			" --key FILE --reuse-key, if you trust that server with the agent of both",
 	}
 }
