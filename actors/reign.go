@@ -116,3 +116,6 @@ func (e *Engine) EndRead(mark api.ReadMark) error {
 	}
 	return e.errNotFresh()
 }
+
+// ReadsWait implements api.Engine.
+func (e *Engine) ReadsWait() bool { return e.leading() == 0 }

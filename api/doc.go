@@ -71,5 +71,6 @@
 //
 // A handler that has to wait returns Deferred, or EventStream for a stream of events, and the
 // transport waits. It registers BEFORE it looks, so no event is missed. Each look checks
-// session, project and every event again, and a look that finds nothing is not answered.
+// session, project and every event again, and a look that finds nothing is not answered. What a
+// look answers with is the newest at that time, as it is for an answer of Run.
 package api

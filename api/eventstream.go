@@ -25,8 +25,8 @@ func (c *Call) eventsWait() time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// watcher waits for events for a poll or a stream. Every look checks the session, the project
-// and each event again, so that nothing is sent that the caller may not see by then. Looks that
+// watcher waits for events for a poll or a stream. Every check reads the session, the project
+// and each event again, so that nothing is sent that the caller may not see by then. Checks that
 // find nothing are not answered, and do not affect the timing of the answer.
 type watcher struct {
 	call   *Call
@@ -42,9 +42,34 @@ func (c *Call) watcher(filter eventFilter, after feed.Position) *watcher {
 	}
 }
 
-// look finds the events since the previous look. Errors: SESSION_EXPIRED, SESSION_INVALID,
+// look finds the events since the previous look; there is false if there is nothing to answer,
+// which the last look never reports. What it answers with is the newest, however long the caller
+// waited. A check keeps other waiters from theirs. So a server that has to ask others does that
+// AFTER a check that has found something, and checks again. Errors: STORAGE_UNAVAILABLE, and those
+// of check.
+func (w *watcher) look(limit int, last bool) (found foundEvents, there bool, err error) {
+	c, from := w.call, w.next
+	if !last && c.Service.Engine.ReadsWait() {
+		found, err = w.check(limit)
+		if err == nil && found.count == 0 {
+			return found, false, nil
+		}
+		w.next = from
+	}
+	c.BeginRead()
+	found, err = w.check(limit)
+	if err == nil && found.count == 0 && !last {
+		return found, false, nil
+	}
+	if stale := c.Operation.stale(c, err); stale != nil {
+		return foundEvents{}, false, stale
+	}
+	return found, err == nil, err
+}
+
+// check finds the events that are new to the watcher. Errors: SESSION_EXPIRED, SESSION_INVALID,
 // PROJECT_NOT_FOUND, PAGINATION_CURSOR_INVALID.
-func (w *watcher) look(limit int) (found foundEvents, err error) {
+func (w *watcher) check(limit int) (found foundEvents, err error) {
 	more := false
 	defer func() { w.waiter.Seen(more) }()
 	if err := w.authorize(); err != nil {
@@ -86,23 +111,26 @@ func (w *watcher) stopUnless(kept *bool) {
 func (c *Call) awaitEvents(
 	filter eventFilter, after feed.Position, limit int, wait time.Duration,
 ) (Reply, error) {
-	// It registers BEFORE it looks, so that no event is missed in between.
+	// It registers BEFORE it checks, so that no event is missed in between.
 	w, kept := c.watcher(filter, after), false
 	defer w.stopUnless(&kept)
-	look := func(last bool) (Reply, bool, error) {
-		found, err := w.look(limit)
-		if err != nil || !last && len(found.events) == 0 {
-			return Reply{}, false, err
-		}
-		return c.eventsReply(&w.filter, &found), true, nil
+	found, err := w.check(limit)
+	if err != nil {
+		return Reply{}, err
 	}
-	reply, there, err := look(false)
-	if there || err != nil {
-		return reply, err
+	if found.count > 0 {
+		return c.eventsReply(&w.filter, &found), nil
 	}
 	kept = true
 	return Reply{Data: Deferred{
-		Ready: w.waiter.Ready, Wait: wait, Look: look, Stop: w.waiter.Stop,
+		Ready: w.waiter.Ready, Wait: wait, Stop: w.waiter.Stop,
+		Look: func(last bool) (Reply, bool, error) {
+			found, there, err := w.look(limit, last)
+			if !there {
+				return Reply{}, false, err
+			}
+			return c.eventsReply(&w.filter, &found), true, nil
+		},
 	}}, nil
 }
 
@@ -111,7 +139,7 @@ func (c *Call) awaitEvents(
 func (c *Call) streamEvents(filter eventFilter, after feed.Position) (Reply, error) {
 	w, kept := c.detached().watcher(filter, after), false
 	defer w.stopUnless(&kept)
-	first, err := w.look(eventsPiece)
+	first, err := w.check(eventsPiece)
 	if err != nil {
 		return Reply{}, err
 	}
@@ -120,7 +148,7 @@ func (c *Call) streamEvents(filter eventFilter, after feed.Position) (Reply, err
 	return Reply{Data: EventStream{
 		Ready: w.waiter.Ready, Stop: w.waiter.Stop,
 		Beat: func(to []byte) ([]byte, error) {
-			found, err := w.look(eventsPiece)
+			found, _, err := w.look(eventsPiece, true)
 			if err != nil || len(found.events) > 0 {
 				return w.appendEvents(to, &found), err
 			}
@@ -128,7 +156,7 @@ func (c *Call) streamEvents(filter eventFilter, after feed.Position) (Reply, err
 		},
 		Look: func(to []byte) ([]byte, error) {
 			if found == nil {
-				more, err := w.look(eventsPiece)
+				more, _, err := w.look(eventsPiece, false)
 				if err != nil {
 					return to, err
 				}

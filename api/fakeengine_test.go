@@ -74,6 +74,9 @@ func (d *fakeEngine) BeginRead() (api.ReadMark, error) { return 0, nil }
 // EndRead implements api.Engine: what was read is the newest.
 func (d *fakeEngine) EndRead(api.ReadMark) error { return nil }
 
+// ReadsWait implements api.Engine: there are no other servers.
+func (d *fakeEngine) ReadsWait() bool { return false }
+
 // Inbox implements api.Engine: nobody has items.
 func (d *fakeEngine) Inbox(id.ID) ([]index.InboxItem, uint64) { return nil, 0 }
 

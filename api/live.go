@@ -10,7 +10,8 @@ type Deferred struct {
 	// Wait is the maximum time to wait.
 	Wait time.Duration
 	// Look makes the reply; there is false if it is not available yet. The last look, at the end
-	// of the time or of the service, always makes one. It is called before the call ends.
+	// of the time or of the service, always makes one. It is called before the call ends, maybe long
+	// AFTER Run, so it checks itself that what it has read is the newest.
 	Look func(last bool) (reply Reply, there bool, err error)
 	// Stop is called once, AFTER the last look.
 	Stop func()

@@ -9,6 +9,8 @@ type Reads interface {
 	// BeginRead is in what was read. Errors: STORAGE_UNAVAILABLE.
 	BeginRead() (ReadMark, error)
 	EndRead(mark ReadMark) error
+	// ReadsWait reports whether BeginRead waits for other servers now.
+	ReadsWait() bool
 }
 
 // The reasons of STORAGE_UNAVAILABLE where several servers are one service.
