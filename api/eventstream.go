@@ -149,7 +149,7 @@ func (c *Call) streamEvents(filter eventFilter, after feed.Position) (Reply, err
 		Ready: w.waiter.Ready, Stop: w.waiter.Stop,
 		Beat: func(to []byte) ([]byte, error) {
 			found, _, err := w.look(eventsPiece, true)
-			if err != nil || len(found.events) > 0 {
+			if err != nil || found.count > 0 {
 				return w.appendEvents(to, &found), err
 			}
 			return w.appendPlace(to), nil

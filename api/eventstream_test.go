@@ -3,6 +3,7 @@ package api_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"pws/api"
@@ -146,5 +147,34 @@ func TestWaitersAnswerWithTheNewest(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestBeatsSendEvents has an event happen AFTER the last look of a page's stream: the heartbeat,
+// which moves its place, sends it.
+func TestBeatsSendEvents(t *testing.T) {
+	o := newTestEngine(t)
+	ann := o.register("ann")
+	project, _ := o.project(ann, work.Public)
+	at := slices.IndexFunc(api.Table, func(op *api.Operation) bool { return op.Name == "events.poll" })
+	c := &api.Call{Service: o.service, Operation: api.Table[at], Now: o.Now(), Streams: true}
+	followed, err := c.Follow(project.Format(id.Project))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply, err := followed.Stream(followed.Now(), func(to []byte, one *api.Happening) []byte {
+		return append(to, one.Type...)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	live := reply.Data.(api.EventStream)
+	defer live.Stop()
+	if text, err := live.Look(nil); len(text) > 0 || err != nil {
+		t.Fatalf("%q, %v", text, err)
+	}
+	o.give(ann, project, &work.CreateTask{Spec: work.TaskSpec{Title: "task"}})
+	if text, err := live.Beat(nil); !strings.Contains(string(text), "task.created") || err != nil {
+		t.Errorf("%q, %v", text, err)
 	}
 }
