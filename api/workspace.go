@@ -56,6 +56,8 @@ type WorkspaceChange struct {
 	BlobHash *string `json:"blob_hash"`
 	// The content's size; null for DELETE.
 	SizeBytes *int `json:"size_bytes"`
+	// The content type; null for DELETE.
+	ContentType *string `json:"content_type"`
 }
 
 // Conflict is a file that was changed in the workspace and in the project in contradictory ways.
@@ -175,6 +177,7 @@ func (c *Call) workspace(p *work.Project, w *work.Workspace, plan *work.MergePla
 		}
 		if change.Action != work.Delete {
 			one.BlobHash, one.SizeBytes = hashOrNil(change.Blob), &change.Size
+			one.ContentType = &change.Type
 		}
 		record.Changes = append(record.Changes, one)
 	}

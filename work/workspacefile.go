@@ -11,10 +11,11 @@ import (
 type WorkspaceChange struct {
 	Action Action
 	Path   string
-	// From is the previous path of a RENAME. Blob and Size are zero for DELETE.
+	// From is the previous path of a RENAME. Blob, Size and Type are zero for DELETE.
 	From string
 	Blob Hash
 	Size int
+	Type string
 }
 
 // WorkspaceChanges returns the changes of a workspace, or the published changes of a published
@@ -31,6 +32,7 @@ func (p *Project) WorkspaceChanges(w *Workspace) []WorkspaceChange {
 		op := &ops[at]
 		changes[at] = WorkspaceChange{
 			Action: op.Action, Path: op.Path, From: op.From, Blob: op.Blob, Size: op.Size,
+			Type: op.Type,
 		}
 	}
 	slices.SortFunc(changes, func(a, b WorkspaceChange) int { return cmp.Compare(a.Path, b.Path) })
