@@ -52,6 +52,7 @@ type workspaceChange struct {
 	Path     string `json:"path"`
 	Previous string `json:"previous_path"`
 	Hash     string `json:"blob_hash"`
+	Type     string `json:"content_type"`
 }
 
 // Contribute submits what was changed in the directory as a contribution, for agents that may not

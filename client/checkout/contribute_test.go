@@ -73,10 +73,8 @@ func anyTree(t *rapid.T, label string) files {
 }
 
 // wantWorkspace checks that a workspace has the files of the directory. What the project has keeps
-// its type, also where it is renamed. A new file that the workspace had before may keep its own.
-func (p *place) wantWorkspace(
-	t *rapid.T, done Pushed, local files, before map[string]fakeFile,
-) {
+// its type, also where it is renamed; a new file has that of its path.
+func (p *place) wantWorkspace(t *rapid.T, done Pushed, local files) {
 	p.server.mu.Lock()
 	defer p.server.mu.Unlock()
 	w := p.server.mu.workspaces[0]
@@ -95,12 +93,6 @@ func (p *place) wantWorkspace(
 	got := map[string]fakeFile{}
 	for name, one := range w.files {
 		got[name] = fakeFile{one.content, one.contentType, ""}
-		if had, is := before[name]; is && had.origin == "" && had == got[name] {
-			got[name] = want[name]
-			if one.content != want[name].content {
-				t.Fatalf("%s has the content %q", name, one.content)
-			}
-		}
 	}
 	if !maps.Equal(got, want) {
 		t.Fatalf("the workspace has\n%q\nwant\n%q", got, want)
@@ -121,13 +113,12 @@ func TestAnyContribution(t *testing.T) {
 				continue
 			}
 			write(t, p.dir, local)
-			had := p.server.filesOfWorkspace()
 			done, err := contribute(t, p.tree)
 			if err != nil {
 				r.Fatal(err)
 			}
 			if !done.Pending {
-				p.wantWorkspace(r, done, local, had)
+				p.wantWorkspace(r, done, local)
 			}
 			before := p.server.changes()
 			if done, err = contribute(t, p.tree); err != nil || !done.Pending {
@@ -166,5 +157,28 @@ func TestContributionOfAFolder(t *testing.T) {
 	}
 	if !maps.Equal(w.files, want) {
 		t.Errorf("the workspace has\n%q\nwant\n%q", w.files, want)
+	}
+}
+
+// TestTypeOfANewFile has a workspace with a new file of the directory's content and another content
+// type, as an earlier revision has moved it there: it gets the type of its path.
+func TestTypeOfANewFile(t *testing.T) {
+	p := newPlace(t, newFake(t, files{"a": "a\n"}))
+	p.as(t, "agt_1")
+	p.server.mu.agent = "agt_1"
+	write(t, p.dir, files{"a": "a\n", "new": "new\n"})
+	_, err := contribute(t, p.tree)
+	must(t, err)
+	p.server.mu.Lock()
+	w := p.server.mu.workspaces[0]
+	w.files["new"] = fakeFile{"new\n", fakeType("moved"), ""}
+	p.server.mu.Unlock()
+	for range 2 {
+		_, err = contribute(t, p.tree)
+		must(t, err)
+	}
+	want := fakeFile{"new\n", fakeTypeByPath, ""}
+	if got := w.files["new"]; got != want || p.server.changes() != 2 {
+		t.Errorf("%q AFTER %d changes, want %q", got, p.server.changes(), want)
 	}
 }

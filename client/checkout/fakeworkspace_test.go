@@ -103,7 +103,7 @@ func (f *fake) workspaceChanges(w *fakeWorkspace) []any {
 	add := func(action, name, previous string) {
 		one := map[string]any{"action": action, "path": name, "previous_path": previous}
 		if here, exists := w.files[name]; exists {
-			one["blob_hash"] = hashOf([]byte(here.content))
+			one["blob_hash"], one["content_type"] = hashOf([]byte(here.content)), here.contentType
 		}
 		all = append(all, one)
 	}
@@ -225,16 +225,6 @@ func (f *fake) changes() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.mu.changed
-}
-
-// filesOfWorkspace are the files of the first workspace, none if there is no workspace.
-func (f *fake) filesOfWorkspace() map[string]fakeFile {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.mu.workspaces) == 0 {
-		return nil
-	}
-	return maps.Clone(f.mu.workspaces[0].files)
 }
 
 func contribute(t *testing.T, tree *Tree) (done Pushed, err error) {

@@ -10,6 +10,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	rules "pws/work/path"
 )
 
 // filling makes the files of a workspace those of the directory. What goes is deleted BEFORE files
@@ -33,14 +35,14 @@ type filling struct {
 	done  int
 }
 
-// held is a file of a workspace or a directory. The service does not tell the content types of what
-// a workspace has changed. So a new file that has its content already keeps its type, which may be
-// that of a file that an earlier revision has moved there.
+// held is a file of a workspace or a directory.
 type held struct {
 	// hash is that of the content, empty for one that is to be written in any case.
 	hash string
 	// origin is the path that the file has at the base, empty for a new one.
 	origin string
+	// kind is the content type of a new file of a workspace, empty where the service does not tell it.
+	kind string
 }
 
 // newFilling compares a workspace with the changes of the directory.
@@ -57,9 +59,10 @@ func (t *Tree) newFilling(ctx context.Context, w *workspace, changes []Change) (
 	for _, one := range w.Conflicts {
 		f.disputed[one.Path] = true
 	}
-	has := make([]Change, len(w.Changes))
+	has, kinds := make([]Change, len(w.Changes)), map[string]string{}
 	for at, one := range w.Changes {
 		has[at] = Change{one.Action, one.Path, one.Previous, one.Hash}
+		kinds[one.Path] = one.Type
 	}
 	f.paths = slices.Collect(maps.Keys(f.disputed))
 	for _, one := range slices.Concat(has, changes) {
@@ -72,6 +75,11 @@ func (t *Tree) newFilling(ctx context.Context, w *workspace, changes []Change) (
 		return nil, err
 	}
 	f.now, f.wanted = heldAfter(base, has), heldAfter(base, changes)
+	for name, one := range f.now {
+		if one.origin == "" {
+			f.now[name] = held{one.hash, "", kinds[name]}
+		}
+	}
 	f.match()
 	return f, nil
 }
@@ -90,7 +98,7 @@ func (t *Tree) heldAt(ctx context.Context, paths []string) (map[string]held, err
 			hash = one.Hash
 		}
 		if hash != "" {
-			base[name] = held{hash, name}
+			base[name] = held{hash: hash, origin: name}
 		}
 	}
 	return base, nil
@@ -105,15 +113,15 @@ func heldAfter(base map[string]held, changes []Change) map[string]held {
 	for _, one := range changes {
 		switch one.Action {
 		case actionCreate:
-			all[one.Path] = held{one.hash, ""}
+			all[one.Path] = held{hash: one.hash}
 		case actionRename:
-			all[one.Path] = held{one.hash, one.Previous}
+			all[one.Path] = held{hash: one.hash, origin: one.Previous}
 		case actionModify:
 			if one.hash == base[one.Path].hash {
 				// Only its content type is another one.
 				one.hash = ""
 			}
-			all[one.Path] = held{one.hash, one.Path}
+			all[one.Path] = held{hash: one.hash, origin: one.Path}
 		}
 	}
 	return all
@@ -135,7 +143,7 @@ func (f *filling) match() {
 		case is && !f.disputed[name]:
 			f.moves[name] = from
 		case one.origin != name:
-			f.wanted[name] = held{one.hash, ""}
+			f.wanted[name] = held{hash: one.hash}
 		}
 	}
 }
@@ -149,15 +157,32 @@ func (f *filling) run(ctx context.Context) error {
 		return err
 	}
 	for _, name := range f.paths {
-		to, stays := f.wanted[name]
-		if !stays || f.now[name].hash == to.hash && !f.disputed[name] {
+		if _, stays := f.wanted[name]; !stays {
 			continue
 		}
-		if err := f.write(ctx, name); err != nil {
+		same, err := f.same(ctx, name)
+		if err == nil && !same {
+			err = f.write(ctx, name)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// same reports whether a workspace has a file as the directory has it. A new file may be one that
+// an earlier revision has moved there, with the content type of that.
+func (f *filling) same(ctx context.Context, name string) (bool, error) {
+	here, to := f.now[name], f.wanted[name]
+	if here.hash != to.hash || f.disputed[name] {
+		return false, nil
+	}
+	if here.kind == "" {
+		return true, nil
+	}
+	kind, err := f.kindOf(ctx, f.changes[name])
+	return here.kind == cmp.Or(kind, rules.TypeOf(name)), err
 }
 
 // deleteAll deletes the files that the directory does not have, and those in whose place it has a
@@ -278,19 +303,24 @@ func (f *filling) write(ctx context.Context, name string) error {
 	if found.hash == "" {
 		return errors.New(name + " was changed while it was pushed: push again")
 	}
-	written := writtenFile{Content: string(content)}
-	if change.Action != actionCreate {
-		origin := cmp.Or(change.Previous, name)
-		before, err := t.remote.file(ctx, t.base.Changeset, origin)
-		if err == nil && before.Path == "" {
-			err = fmt.Errorf("the server has no file %s", origin)
-		}
-		if err != nil {
-			return err
-		}
-		written.Type = before.Type
+	kind, err := f.kindOf(ctx, change)
+	if err != nil {
+		return err
 	}
-	return f.put(ctx, name, written)
+	return f.put(ctx, name, writtenFile{string(content), kind})
+}
+
+// kindOf is the content type that a changed file keeps, empty for a new one.
+func (f *filling) kindOf(ctx context.Context, change Change) (string, error) {
+	if change.Action == actionCreate {
+		return "", nil
+	}
+	t, origin := f.tree, cmp.Or(change.Previous, change.Path)
+	before, err := t.remote.file(ctx, t.base.Changeset, origin)
+	if err == nil && before.Path == "" {
+		err = fmt.Errorf("the server has no file %s", origin)
+	}
+	return before.Type, err
 }
 
 // restore makes a file of a workspace that of the base.
