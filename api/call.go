@@ -42,6 +42,8 @@ type Call struct {
 	Secure      bool
 	PrefersJSON bool
 	PrefersHTML bool
+	// ByTool says that a tool is called: its answer has the data twice, once as a text.
+	ByTool bool
 	// OnPages says that the request came to an address that is for pages alone.
 	OnPages bool
 	// Target is the path with the query, as sent. Theme is what the browser chose for pages.

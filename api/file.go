@@ -165,7 +165,7 @@ var fileOperations = []*Operation{
 	declare[ReadBatch, FilesBatch](Operation{
 		Name: "file.read_batch", Method: "POST",
 		Tool: "file.read_batch",
-		ToolDoc: "Read up to 100 files or some of their lines, 8 MiB in all; request those in " +
+		ToolDoc: "Read up to 100 files or some of their lines, 2 MiB in all; request those in " +
 			"truncated again.",
 		Path: "/api/v1/projects/{project}/files/read-batch",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,

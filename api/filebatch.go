@@ -100,8 +100,13 @@ func (BatchItem) JSONSchema() map[string]any {
 	}}}
 }
 
-// batchBytesMax limits the contents of one file.read_batch.
-const batchBytesMax = 8 << 20
+const (
+	// batchBytesMax limits the contents of one file.read_batch.
+	batchBytesMax = 8 << 20
+	// toolBatchBytesMax is for that of a tool, whose answer has each content twice, once with two
+	// escapes for one. Any file fits.
+	toolBatchBytesMax = 2 << 20
+)
 
 // filesBatch writes FilesBatch as JSON.
 type filesBatch struct {
@@ -240,7 +245,11 @@ type batchKey struct {
 func (b *filesBatch) read(
 	c *Call, items []BatchItem, find func(string) (work.FileInfo, bool),
 ) error {
-	seen, room := make(map[batchKey]bool, len(items)), batchBytesMax
+	most := batchBytesMax
+	if c.ByTool {
+		most = toolBatchBytesMax
+	}
+	seen, room := make(map[batchKey]bool, len(items)), most
 	for at := range items {
 		key := batchKey{items[at].path, items[at].lines}
 		if seen[key] {
@@ -275,7 +284,7 @@ func (b *filesBatch) read(
 		}
 		b.files = append(b.files, one)
 	}
-	if err := c.hold(batchBytesMax - room); err != nil {
+	if err := c.hold(most - room); err != nil {
 		return err
 	}
 	for at := range b.files {

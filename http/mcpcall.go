@@ -52,7 +52,7 @@ func (s *Server) callTool(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.form = formTool
+	x.form, x.call.ByTool = formTool, true
 	x.enter(called.route)
 	if err := s.limit(x, nil); err != nil {
 		return err
