@@ -23,7 +23,7 @@ type MCPCommand struct {
 	Profile string `help:"Act as this profile ($PWS_PROFILE)." placeholder:"NAME"`
 	Server  string `help:"Base URL of the server, or several with commas ($PWS_SERVER)." placeholder:"URL"`
 	Project string `short:"p" help:"ID or name of the project of this directory ($PWS_PROJECT)." placeholder:"PROJECT"`
-	Tools   string `default:"core" enum:"core,all" help:"core: the tools of an ordinary day. all: every one."`
+	Tools   string `default:"core" enum:"core,all" help:"core: the most common tools. all: every one."`
 	Names   string `default:"underscore" enum:"underscore,dots" help:"Names of tools: task_claim or task.claim."`
 	Read    bool   `name:"read-only" help:"Only the tools that change nothing."`
 	Log     string `help:"Append a log to this file too, with more than standard error gets." placeholder:"FILE"`
