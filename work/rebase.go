@@ -48,6 +48,9 @@ func (p *Project) rebased(
 
 // followCreated notes which files of a workspace are moved ones that the revision has created. The
 // workspace has no origin for those. So one is recognized by its content, if it has left its path.
+// A file that the workspace has from its base is none of them. Neither is one at a path where the
+// revision has created another: its author may have written that one, and then the later changes of
+// the moved file by others would come to it. A refresh shows them as a conflict instead.
 func followCreated(left, submitted []Overlaid) {
 	for at := range submitted {
 		created := &submitted[at]
@@ -56,12 +59,19 @@ func followCreated(left, submitted []Overlaid) {
 			continue
 		}
 		moved := slices.IndexFunc(left, func(one Overlaid) bool {
-			return one.exists() && !isRename(one) && one.equals(created)
+			return one.exists() && one.From == "" && one.equals(created) &&
+				!createdAt(submitted, one.Path)
 		})
 		if moved >= 0 {
 			left[moved].From = created.Path
 		}
 	}
+}
+
+// createdAt reports whether an overlay has a file at a path that its base has nowhere.
+func createdAt(files []Overlaid, path string) bool {
+	one := overlaidAt(files, path)
+	return one != nil && one.exists() && one.From == ""
 }
 
 // isRename reports whether a file has another path at the base.

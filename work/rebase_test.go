@@ -12,9 +12,14 @@ import (
 
 // lateEdits are random changes of a workspace that has been submitted, as commands for any
 // workspace. No path is changed twice, except that a file may take the path of a deleted one: so no
-// file is both moved and written, and a new content is no moved file.
+// file is both moved and written, and a new content is no moved file. No created file takes the
+// path of another one: the workspace does not tell it from that one with the same content.
 func (r *workspaces) lateEdits(space id.ID) (all []func(space id.ID) work.Command) {
-	used, deleted := map[string]bool{}, map[string]bool{}
+	used, deleted, created := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	sent, _ := r.project.Workspace(space)
+	for _, one := range sent.Files {
+		created[one.Path] = one.From == ""
+	}
 	for range 1 + r.draw(4) {
 		at, to := r.draw.path(), r.draw.path()
 		content := r.fresh(r.views[space][at])
@@ -34,6 +39,9 @@ func (r *workspaces) lateEdits(space id.ID) (all []func(space id.ID) work.Comman
 				return &work.DeleteWorkspaceFile{Workspace: space, Path: at}
 			}
 		case 1, 2:
+			if created[at] && deleted[to] {
+				continue
+			}
 			command = func(space id.ID) work.Command {
 				return &work.RenameWorkspaceFile{Workspace: space, Path: at, NewPath: to}
 			}
