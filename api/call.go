@@ -46,6 +46,9 @@ type Call struct {
 	ByTool bool
 	// OnPages says that the request came to an address that is for pages alone.
 	OnPages bool
+	// PassedFromPages says that another member of the group has passed the request on, and that it
+	// came to such an address there.
+	PassedFromPages bool
 	// Target is the path with the query, as sent. Theme is what the browser chose for pages.
 	Target string
 	Theme  Theme

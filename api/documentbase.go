@@ -37,7 +37,7 @@ func (c *Call) webBase() string {
 // audience is the address of the service that challenges name: that of the request, like base.
 // Without a configured one, a server that passes on the request of another client chooses it.
 func (c *Call) audience() string {
-	if c.OnPages {
+	if c.OnPages || c.PassedFromPages {
 		return c.webBase()
 	}
 	return c.base()

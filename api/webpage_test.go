@@ -45,3 +45,22 @@ func TestAddressOfPages(t *testing.T) {
 		}
 	}
 }
+
+// TestAudienceOfPages names the address of the pages to whoever signs in there, also by way of
+// another member of the group.
+func TestAudienceOfPages(t *testing.T) {
+	service := &Service{Config: Config{
+		WebPage: true, WebURL: "https://pages", PublicURL: "https://work",
+	}}
+	for want, calls := range map[string][]Call{
+		"https://work":  {{}},
+		"https://pages": {{OnPages: true}, {PassedFromPages: true}},
+	} {
+		for _, c := range calls {
+			c.Service = service
+			if got := c.audience(); got != want {
+				t.Errorf("%+v: %s", c, got)
+			}
+		}
+	}
+}

@@ -118,6 +118,7 @@ func (s *Server) begin(ctx *fasthttp.RequestCtx) *exchange {
 	for key, value := range ctx.Request.Header.All() {
 		x.headers.add(key, value)
 	}
+	x.call.PassedFromPages = x.passed && x.headers.pages
 	if len(s.cfg.TrustedProxies) > 0 && s.trusts(x.ip) {
 		s.forwarded(x)
 	} else if x.headers.forwardeds > 0 || x.headers.forwarded {

@@ -19,6 +19,8 @@ type headers struct {
 	others int
 	// forwarded says that the header Forwarded was sent, which the server does not read.
 	forwarded bool
+	// pages says that headerPages was sent, which only members are believed.
+	pages bool
 	// spaced says that the name of a header has a space or a tab.
 	spaced bool
 }
@@ -65,6 +67,8 @@ func (h *headers) add(key, value []byte) {
 		h.forwardedFor = joinList(h.forwardedFor, value, &h.forwardeds)
 	case fasthttp.HeaderForwarded:
 		h.forwarded = true
+	case headerPages:
+		h.pages = true
 	case fasthttp.HeaderXForwardedProto:
 		h.forwardedProto = joinList(h.forwardedProto, value, nil)
 	case fasthttp.HeaderAccessControlRequestMethod:

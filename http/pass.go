@@ -40,6 +40,10 @@ const (
 // it.
 const headerOutcome = "Pws-Outcome"
 
+// headerPages is a header of requests that are passed on. It says that the request came to the
+// address of the pages, which challenges name. What clients send is not passed on, and is ignored.
+const headerPages = "Pws-Pages"
+
 const (
 	outcomeNothing = "nothing"
 	outcomeUnknown = "unknown"
@@ -156,11 +160,11 @@ var hopHeaders = []string{
 	fasthttp.HeaderConnection, "Keep-Alive", fasthttp.HeaderTE, fasthttp.HeaderTrailer,
 	fasthttp.HeaderUpgrade, "Proxy-Connection", fasthttp.HeaderExpect, fasthttp.HeaderForwarded,
 	fasthttp.HeaderTransferEncoding, fasthttp.HeaderContentEncoding, fasthttp.HeaderXForwardedFor,
-	fasthttp.HeaderXForwardedProto, headerOutcome,
+	fasthttp.HeaderXForwardedProto, headerOutcome, headerPages,
 }
 
 // fill makes the request that is sent. The leader learns the address of the client and whether it
-// uses https as from a trusted proxy.
+// uses https as from a trusted proxy, and which address the request came to.
 func (p *passing) fill(body []byte) {
 	p.request = fasthttp.AcquireRequest()
 	h := &p.request.Header
@@ -177,6 +181,9 @@ func (p *passing) fill(body []byte) {
 	h.Set(fasthttp.HeaderXForwardedFor, p.x.ip.String())
 	if p.x.call.Secure {
 		h.Set(fasthttp.HeaderXForwardedProto, "https")
+	}
+	if p.x.call.OnPages {
+		h.Set(headerPages, "1")
 	}
 	p.request.SetBodyRaw(body)
 }

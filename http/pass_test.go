@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -170,6 +171,52 @@ func TestPagesArePassedOn(t *testing.T) {
 		if got.status != 200 {
 			t.Errorf("%s: %d %s", path, got.status, got.body)
 		}
+	}
+}
+
+// TestPagesAreToldToLeader has a leader learn which requests came to the address of the pages of
+// another member. It believes only members.
+func TestPagesAreToldToLeader(t *testing.T) {
+	table := []*api.Operation{api.Declare[echoRequest, echoed](
+		op(write, "auth.challenge", "/v1/auth/challenge", api.Anonymous),
+		func(c *api.Call, _ *echoRequest) (api.Reply, error) {
+			return echo(c, fmt.Sprint(c.PassedFromPages, c.OnPages))
+		},
+	)}
+	apart := func(c *Config) { c.PagesApart = true }
+	leader := startLeader(t, table, apart)
+	group := &servers{own: 1, addresses: map[uint64]string{2: leader.address}}
+	group.leader.Store(2)
+	f := start(t, Config{
+		Group: group, PassedFrom: thisMachine, Table: table, PagesApart: true,
+	}, nil)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- f.ServePages(ln) }()
+	main, pages := f.address, ln.Addr().String()
+	for _, one := range []struct {
+		address string
+		leader  uint64
+		want    string
+	}{
+		{main, 2, "false false"}, {pages, 2, "true false"},
+		{main, 1, "false false"}, {pages, 1, "false true"},
+	} {
+		f.address = one.address
+		group.leader.Store(one.leader)
+		for _, line := range []string{"Accept: */*", "Pws-Pages: 1", "pws-pages: 1"} {
+			got := f.post(t, "/v1/auth/challenge", `{"text":"a"}`, line)
+			if got.status != 201 || got.echoed(t).Text != one.want {
+				t.Errorf("%+v, %s: %d %s", one, line, got.status, got.body)
+			}
+		}
+	}
+	_ = ln.Close()
+	if err := <-served; err != nil {
+		t.Error(err)
 	}
 }
 
