@@ -1,7 +1,10 @@
 package actors
 
 import (
+	"bytes"
 	"errors"
+	"maps"
+	"slices"
 
 	"pws/blobs"
 	"pws/internal/datadir"
@@ -64,10 +67,13 @@ func (e *Engine) giveUpNoted(u *upload) (done bool, err error) {
 	return e.GiveUp(u.record.ID, hashes)
 }
 
-// hashesOf are the hashes of a set, one behind the other.
+// hashesOf are the hashes of a set, one behind the other, in order: equal sets are equal notes.
 func hashesOf(set map[work.Hash]bool) []byte {
+	sorted := slices.SortedFunc(maps.Keys(set), func(a, b work.Hash) int {
+		return bytes.Compare(a[:], b[:])
+	})
 	hashes := make([]byte, 0, len(set)*len(work.Hash{}))
-	for hash := range set {
+	for _, hash := range sorted {
 		hashes = append(hashes, hash[:]...)
 	}
 	return hashes

@@ -1,10 +1,14 @@
 package actors
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"pws/api"
+	"pws/internal/datadir"
 	"pws/internal/fault"
 	"pws/internal/id"
 )
@@ -166,6 +170,44 @@ func TestGivenUpIsChecked(t *testing.T) {
 	for server, n := range g.nodes {
 		if err := n.e.dropGivenUp(); err != nil || !n.e.holds(g.kept) || !g.has(server, 0, "kept.txt") {
 			t.Errorf("server %d: %v", server, err)
+		}
+	}
+}
+
+// TestNoteIsNotWrittenInVain shares contents that have nothing to do with what was given up. The
+// note of that is not written again.
+func TestNoteIsNotWrittenInVain(t *testing.T) {
+	g := newGiveUpGroup(t)
+	running := beginImport(t, g.nodes[0].e, g.record)
+	for at := range 30 {
+		text := strings.Repeat("text ", at+1)
+		if err := running.Store(blobOf(text).Hash, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	store(t, running, g.alone)
+	running.End(fault.New(fault.QuotaExceeded, "Full."))
+	for _, n := range g.nodes {
+		// The loop would drop BEFORE the test looks.
+		n.e.erasing.Lock()
+		defer n.e.erasing.Unlock()
+	}
+	g.nodes[0].e.sweepUploads()
+	written := time.UnixMilli(1_000_000)
+	name := func(server int) string {
+		return filepath.Join(g.nodes[server].config.Dir, datadir.ErasureName)
+	}
+	for server := range g.nodes {
+		if err := os.Chtimes(name(server), written, written); err != nil {
+			t.Fatal(err)
+		}
+	}
+	running = beginImport(t, g.nodes[0].e, beginUpload(t, g.nodes[0].e, g.owner, "text"))
+	store(t, running, "unrelated")
+	running.End(fault.New(fault.QuotaExceeded, "Full."))
+	for server := range g.nodes {
+		if info, err := os.Stat(name(server)); err != nil || !info.ModTime().Equal(written) {
+			t.Errorf("server %d has written the note again: %v", server, err)
 		}
 	}
 }
