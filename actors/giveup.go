@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"pws/api"
 	"pws/blobs"
 	"pws/internal/datadir"
 	"pws/internal/id"
@@ -129,7 +130,8 @@ func (e *Engine) givenUp() (map[work.Hash]bool, int, error) {
 	return only, e.erasing.noted.count, err
 }
 
-// dropGivenUp drops the contents that were given up and that no project names.
+// dropGivenUp drops the contents that were given up and that no project names. While a project is
+// damaged here nobody knows what it names: the note stays until the next entry or the next start.
 func (e *Engine) dropGivenUp() error {
 	e.erasing.Lock()
 	defer e.erasing.Unlock()
@@ -146,6 +148,10 @@ func (e *Engine) dropGivenUp() error {
 		held = held || is
 	}
 	if held {
+		// BEFORE the snapshot: each try would save one.
+		if damaged, err := e.anyDamaged(); err != nil || damaged {
+			return err
+		}
 		// What is still in the log gets into a pack, and a start does not find it in the log any more.
 		if err := e.Save(); err != nil {
 			return err
@@ -169,4 +175,30 @@ func (e *Engine) dropGivenUp() error {
 		}
 	})
 	return err
+}
+
+// anyDamaged reports whether a project is damaged that a group needs to know all of. It reads all
+// projects, and keeps none in memory that was not there. Of a single server damaged projects name
+// nothing (namedByAll).
+func (e *Engine) anyDamaged() (bool, error) {
+	if !e.config.SharedJournal {
+		return false, nil
+	}
+	for _, project := range e.projects() {
+		if err := e.erasing.goOn(); err != nil {
+			return false, err
+		}
+		h, ok := e.handles.Load(project)
+		if !ok {
+			continue
+		}
+		_, err := e.look(h)
+		if errors.Is(err, api.ErrDamaged) {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return false, nil
 }

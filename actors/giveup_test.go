@@ -211,3 +211,39 @@ func TestNoteIsNotWrittenInVain(t *testing.T) {
 		}
 	}
 }
+
+// TestGivenUpBesideDamage gives contents up where a project is damaged on a follower. That one
+// keeps them and the note without saving a snapshot, and is done with it until its next start.
+func TestGivenUpBesideDamage(t *testing.T) {
+	g := newGiveUpGroup(t)
+	g.damage(2, 0)
+	if !g.isDamaged(2, 0) {
+		t.Fatal("the project is not damaged")
+	}
+	for _, n := range g.nodes {
+		// The loop would drop BEFORE the test looks.
+		n.e.erasing.Lock()
+	}
+	g.nodes[0].e.sweepUploads()
+	for _, n := range g.nodes {
+		n.e.erasing.Unlock()
+	}
+	g.check("intact", 0, 1)
+	e := g.nodes[2].e
+	saved := e.snapshot.Generation()
+	if err := e.dropGivenUp(); err != nil {
+		t.Error(err)
+	}
+	if now := e.snapshot.Generation(); now != saved {
+		t.Errorf("generation %d was saved AFTER %d", now, saved)
+	}
+	noted, _, err := e.givenUp()
+	if err != nil || !noted[blobOf(g.alone).Hash] || !e.holds(g.alone) {
+		t.Errorf("noted: %d, stored: %v, %v", len(noted), e.holds(g.alone), err)
+	}
+	// The project gets intact again.
+	flipped := []byte(markOf(0))
+	flipped[0] ^= 0x40
+	g.restart(2, func() { flipMark(t, g.nodes[2].config.Dir, string(flipped)) })
+	g.check("mended", 2)
+}
