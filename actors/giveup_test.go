@@ -1,16 +1,21 @@
 package actors
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"pws/api"
+	"pws/blobs"
 	"pws/internal/datadir"
 	"pws/internal/fault"
 	"pws/internal/id"
+	"pws/journal"
 )
 
 // giveUpGroup is a group of three servers, of which the first one leads. The others ask the one
@@ -246,4 +251,97 @@ func TestGivenUpBesideDamage(t *testing.T) {
 	flipped[0] ^= 0x40
 	g.restart(2, func() { flipMark(t, g.nodes[2].config.Dir, string(flipped)) })
 	g.check("mended", 2)
+}
+
+// appendHook is a journal that does something once, BEFORE an entry is appended.
+type appendHook struct {
+	journal.Journal
+	hook atomic.Pointer[func()]
+}
+
+func (h *appendHook) Append(
+	reign journal.Reign, entry journal.Entry, done journal.Committed,
+) error {
+	if hook := h.hook.Swap(nil); hook != nil {
+		(*hook)()
+	}
+	return h.Journal.Append(reign, entry, done)
+}
+
+// TestImportIsRepeatedDuringDrop repeats an import while what its first attempt has left is being
+// dropped. All servers keep all of its contents, which are shared by several entries.
+func TestImportIsRepeatedDuringDrop(t *testing.T) {
+	g := newGiveUpGroup(t)
+	during := new(appendHook)
+	g.restart(0, func() {
+		c := &g.nodes[0].config
+		// No content is found in the cache.
+		c.CacheBytes = 1 << 10
+		open := c.OpenJournal
+		c.OpenJournal = func(o journal.Options) (journal.Journal, *journal.Recovery, error) {
+			log, found, err := open(o)
+			during.Journal = log
+			return during, found, err
+		}
+	})
+	g.lead(0)
+	e := g.nodes[0].e
+	texts := []string{strings.Repeat("one ", 700_000), strings.Repeat("two ", 700_000)}
+	begin := func() api.UploadImport {
+		running := beginImport(t, e, g.record)
+		for _, text := range texts {
+			if err := running.Store(blobOf(text).Hash, []byte(text)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return running
+	}
+	running := begin()
+	if err := running.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	running.End(fault.New(fault.QuotaExceeded, "Full."))
+	for _, n := range g.nodes {
+		// The loops would drop BEFORE the import is repeated.
+		n.e.erasing.Lock()
+	}
+	e.sweepUploads()
+	running = begin()
+	drop := func() {
+		e.erasing.Unlock()
+		if err := e.dropGivenUp(); err != nil {
+			t.Error(err)
+		}
+	}
+	during.hook.Store(&drop)
+	if err := running.Commit(); err != nil {
+		t.Error(err)
+	}
+	for server, n := range g.nodes {
+		if server > 0 {
+			n.e.erasing.Unlock()
+		}
+		if err := n.e.dropGivenUp(); err != nil {
+			t.Error(err)
+		}
+		for at, text := range texts {
+			if !n.e.holds(text) {
+				t.Errorf("server %d has dropped content %d", server, at)
+			}
+		}
+	}
+	running.End(nil)
+}
+
+// TestSharingNeedsContents shares a content that was dropped AFTER it was stored.
+func TestSharingNeedsContents(t *testing.T) {
+	g := newGiveUpGroup(t)
+	err := g.nodes[0].e.shareContents(g.owner, func(yield func(blobs.Hash) bool) {
+		yield(blobs.Hash(blobOf("dropped").Hash))
+	})
+	var refusal *fault.Error
+	if !errors.As(err, &refusal) || refusal.Code != fault.RateLimited ||
+		!strings.Contains(fmt.Sprint(refusal.Details), "CONTENTS_REMOVED") {
+		t.Errorf("got %v", err)
+	}
 }

@@ -293,11 +293,15 @@ func (e *Engine) requireStored(contents []work.StoredBlob) error {
 			return errPurged(hash)
 		}
 		if !e.blobs.Has(blobs.Hash(hash)) {
-			return fault.New(fault.RateLimited, "Contents were removed in the meantime; send them again.").
-				With("reason", "CONTENTS_REMOVED").With("retry_after_seconds", 1)
+			return errContentsRemoved()
 		}
 	}
 	return nil
+}
+
+func errContentsRemoved() *fault.Error {
+	return fault.New(fault.RateLimited, "Contents were removed in the meantime; send them again.").
+		With("reason", "CONTENTS_REMOVED").With("retry_after_seconds", 1)
 }
 
 // requireReadable refuses events that bring back a content which was purged, where no file has it

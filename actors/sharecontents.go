@@ -12,13 +12,17 @@ const sharedEntryBytes = 4 << 20
 
 // shareContents gives contents, which this server has in a pack, to the other servers of the
 // journal, in entries of contents alone. It returns AFTER they are durable, so an entry that names
-// them comes behind. A single server does nothing. Errors: STORAGE_UNAVAILABLE, RATE_LIMITED.
+// them comes behind. A single server does nothing. A content that a Drop has taken since it was
+// stored is refused; one that is found stays. Errors: STORAGE_UNAVAILABLE, RATE_LIMITED.
 func (e *Engine) shareContents(agent id.ID, hashes func(yield func(blobs.Hash) bool)) error {
 	if !e.config.SharedJournal {
 		return nil
 	}
 	entry, size := e.contentsEntry(agent), 0
 	for hash := range hashes {
+		if !e.blobs.Has(hash) {
+			return errContentsRemoved()
+		}
 		content, err := e.blobs.Get(hash)
 		if err != nil {
 			return err
@@ -36,6 +40,16 @@ func (e *Engine) shareContents(agent id.ID, hashes func(yield func(blobs.Hash) b
 		return nil
 	}
 	return e.appendContents(entry)
+}
+
+// keepContents takes contents out of the note of what was given up, BEFORE they are stored: they
+// are shared one entry after the other, and a Drop must not take those that come later.
+func (e *Engine) keepContents(hashes func(yield func(blobs.Hash) bool)) error {
+	entry := new(datadir.Entry)
+	for hash := range hashes {
+		entry.Blobs = append(entry.Blobs, datadir.Blob{Hash: hash})
+	}
+	return e.noteContents(entry)
 }
 
 func (e *Engine) contentsEntry(agent id.ID) *datadir.Entry {

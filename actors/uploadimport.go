@@ -125,6 +125,9 @@ func (i *uploadImport) Commit() error {
 	}
 	u.mu.noted = true
 	u.givenUp.Store(false)
+	if err := e.keepContents(i.batch.Hashes); err != nil {
+		return e.uploadFault(err)
+	}
 	if err := i.batch.Commit(); err != nil {
 		return e.uploadFault(err)
 	}
