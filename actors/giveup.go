@@ -48,9 +48,6 @@ func (e *Engine) GiveUp(upload id.ID, hashes []byte) (done bool, err error) {
 // is not needed any more. One that does not lead asks the leader, and keeps the note until it has
 // the entry. The upload is busy.
 func (e *Engine) giveUpNoted(u *upload) (done bool, err error) {
-	if u.givenUp.Load() {
-		return true, nil
-	}
 	noted := map[work.Hash]bool{}
 	u.mu.Lock()
 	err = e.readNote(u, noted)
@@ -59,13 +56,23 @@ func (e *Engine) giveUpNoted(u *upload) (done bool, err error) {
 		return err == nil, err
 	}
 	hashes := hashesOf(noted)
+	if u.isGivenUp(hashes) {
+		return true, nil
+	}
 	if e.leading() == 0 {
 		if e.config.AskGiveUp != nil {
 			e.config.AskGiveUp(u.record.ID, hashes)
 		}
-		return u.givenUp.Load(), nil
+		return u.isGivenUp(hashes), nil
 	}
 	return e.GiveUp(u.record.ID, hashes)
+}
+
+// isGivenUp reports whether the last entry that has given up contents of the upload names just
+// those of its note, given by hashesOf. One that names a part of them leaves the rest to another.
+func (u *upload) isGivenUp(note []byte) bool {
+	sum := u.givenUp.Load()
+	return sum != nil && *sum == blobs.Sum(note)
 }
 
 // hashesOf are the hashes of a set, one behind the other, in order: equal sets are equal notes.
@@ -80,13 +87,22 @@ func hashesOf(set map[work.Hash]bool) []byte {
 	return hashes
 }
 
+// setOf is the set of hashes that are one behind the other.
+func setOf(hashes []byte) map[work.Hash]bool {
+	const size = len(work.Hash{})
+	set := make(map[work.Hash]bool, len(hashes)/size)
+	for ; len(hashes) >= size; hashes = hashes[size:] {
+		set[work.Hash(hashes)] = true
+	}
+	return set
+}
+
 // noteContents notes what an entry of contents gives up. What the entry brings leaves the note
 // BEFORE it is stored: either a Drop has begun BEFORE that, which keeps it then, or the Drop does
 // not find it in the note. The note is durable when noteContents returns.
 func (e *Engine) noteContents(entry *datadir.Entry) error {
-	const size = len(work.Hash{})
 	hashes := entry.Result
-	if len(hashes)%size != 0 {
+	if len(hashes)%len(work.Hash{}) != 0 {
 		return errGivenUp
 	}
 	if len(hashes) == 0 {
@@ -95,12 +111,8 @@ func (e *Engine) noteContents(entry *datadir.Entry) error {
 		}
 	}
 	err := e.changeErasure(func(note *datadir.Erasure) {
-		left := map[work.Hash]bool{}
-		for _, all := range [][]byte{note.GivenUp, hashes} {
-			for ; len(all) >= size; all = all[size:] {
-				left[work.Hash(all)] = true
-			}
-		}
+		left := setOf(note.GivenUp)
+		maps.Copy(left, setOf(hashes))
 		for at := range entry.Blobs {
 			delete(left, entry.Blobs[at].Hash)
 		}
@@ -113,7 +125,8 @@ func (e *Engine) noteContents(entry *datadir.Entry) error {
 	e.uploading.mu.Lock()
 	defer e.uploading.mu.Unlock()
 	if u := e.uploading.mu.of[entry.ID]; u != nil {
-		u.givenUp.Store(true)
+		sum := blobs.Sum(hashesOf(setOf(hashes)))
+		u.givenUp.Store(&sum)
 	}
 	return nil
 }
@@ -123,11 +136,7 @@ func (e *Engine) givenUp() (map[work.Hash]bool, int, error) {
 	e.erasing.noted.Lock()
 	defer e.erasing.noted.Unlock()
 	note, err := datadir.ReadErasure(e.config.Dir)
-	only := map[work.Hash]bool{}
-	for all := note.GivenUp; len(all) >= len(work.Hash{}); all = all[len(work.Hash{}):] {
-		only[work.Hash(all)] = true
-	}
-	return only, e.erasing.noted.count, err
+	return setOf(note.GivenUp), e.erasing.noted.count, err
 }
 
 // dropGivenUp drops the contents that were given up and that no project names. While a project is

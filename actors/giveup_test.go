@@ -345,3 +345,42 @@ func TestSharingNeedsContents(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestPartIsGivenUp gives up a part of what an upload has noted, by an entry of another server. The
+// rest is given up by another entry.
+func TestPartIsGivenUp(t *testing.T) {
+	g := newGiveUpGroup(t)
+	g.lead(1)
+	hash := blobOf(g.kept).Hash
+	if done, err := g.nodes[1].e.GiveUp(g.record.ID, hash[:]); !done || err != nil {
+		t.Fatal(done, err)
+	}
+	for range 2 {
+		g.nodes[0].e.sweepUploads()
+	}
+	g.check("part", 0, 1, 2)
+	if err := g.nodes[0].e.DeleteUpload(g.owner, g.record.ID); err != nil {
+		t.Error(err)
+	}
+	if left := g.nodes[0].e.uploading.store.Bytes(); left != 0 {
+		t.Errorf("%d bytes are left", left)
+	}
+}
+
+// TestGivenUpInAnotherOrder gives up what an upload has noted by an entry whose hashes are in no
+// order.
+func TestGivenUpInAnotherOrder(t *testing.T) {
+	g := newGiveUpGroup(t)
+	g.lead(1)
+	one, two := blobOf(g.kept).Hash, blobOf(g.alone).Hash
+	g.nodes[0].config.AskGiveUp, g.nodes[0].e.config.AskGiveUp = nil, nil
+	for _, hashes := range [][]byte{append(one[:], two[:]...), append(two[:], one[:]...)} {
+		if done, err := g.nodes[1].e.GiveUp(g.record.ID, hashes); !done || err != nil {
+			t.Fatal(done, err)
+		}
+		u := g.nodes[0].e.uploading.mu.of[g.record.ID]
+		if done, err := g.nodes[0].e.giveUpNoted(u); !done || err != nil {
+			t.Errorf("%v, %v", done, err)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"pws/api"
+	"pws/blobs"
 	"pws/internal/datadir"
 	"pws/internal/disk"
 	"pws/internal/fault"
@@ -47,8 +48,9 @@ type uploading struct {
 // upload is one upload. What its files say is in the store.
 type upload struct {
 	record api.UploadRecord
-	// givenUp means that an entry has given up the contents of the note, AFTER that was written.
-	givenUp atomic.Bool
+	// givenUp is the sum of the hashes that an entry has given up, AFTER the note was written; nil
+	// where there was none.
+	givenUp atomic.Pointer[blobs.Hash]
 	mu      struct {
 		sync.Mutex
 		// storing are the parts in the account of the agent.

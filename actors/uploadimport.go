@@ -124,7 +124,7 @@ func (i *uploadImport) Commit() error {
 		return e.uploadFault(err)
 	}
 	u.mu.noted = true
-	u.givenUp.Store(false)
+	u.givenUp.Store(nil)
 	if err := e.keepContents(i.batch.Hashes); err != nil {
 		return e.uploadFault(err)
 	}
