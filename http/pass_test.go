@@ -174,9 +174,9 @@ func TestPagesArePassedOn(t *testing.T) {
 	}
 }
 
-// TestPagesAreToldToLeader has a leader learn which requests came to the address of the pages of
-// another member. It believes only members.
-func TestPagesAreToldToLeader(t *testing.T) {
+// TestLeaderLearnsOfRequestsToPages has a leader learn which requests came to the address of the
+// pages of another member. It believes only members.
+func TestLeaderLearnsOfRequestsToPages(t *testing.T) {
 	table := []*api.Operation{api.Declare[echoRequest, echoed](
 		op(write, "auth.challenge", "/v1/auth/challenge", api.Anonymous),
 		func(c *api.Call, _ *echoRequest) (api.Reply, error) {
