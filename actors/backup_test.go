@@ -183,9 +183,13 @@ func TestBackupOfABusyServer(t *testing.T) {
 		// The copy has to be complete while the server goes on and removes files.
 		b.reached(30 + 25*round)
 		b.checkCopy(backup, least)
-	}
-	if first := s.journal.Stats().First; first < 10 {
-		t.Errorf("the log was never cut: it begins with %d", first)
+		// The second copy is one of a log that has been cut. A slow save may take many writes.
+		for more := uint64(31); s.journal.Stats().First < 10; more++ {
+			if more == 1500 {
+				t.Fatal("the log was never cut")
+			}
+			b.reached(more)
+		}
 	}
 }
 
