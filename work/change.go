@@ -26,9 +26,8 @@ func (p *Project) Changes(base, to *Changeset) []Change {
 // the base. Unlike in Changes, a source may have a new file. A target may have had another one,
 // which was deleted: that one has the empty path.
 //
-// Whether a file counts as renamed depends on what is at all paths that renames connect with its
-// own. The second result has the paths that a rename connects with each path, also one that does
-// not count.
+// The second result has the paths that a rename connects with each path, also one that does not
+// count. A plan that has read one of them is made again when another one changes.
 func (p *Project) movedFiles(
 	base, to *Changeset,
 ) (moved map[string]string, connected map[string][]string) {

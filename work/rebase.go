@@ -39,7 +39,7 @@ func (p *Project) rebased(
 	for at := range left {
 		one := &left[at]
 		theirs := p.fileOver(head, files, one.Path)
-		if one.exists() && one.From == "" && theirs.exists() && movedTo(left, one.Path) == "" {
+		if one.isNew() && theirs.exists() && movedTo(left, one.Path) == "" {
 			one.From = one.Path
 		}
 	}
@@ -55,12 +55,11 @@ func followCreated(left, submitted []Overlaid) {
 	for at := range submitted {
 		created := &submitted[at]
 		now := overlaidAt(left, created.Path)
-		if created.From != "" || !created.exists() || now == nil || now.exists() && !isRename(*now) {
+		if !created.isNew() || now == nil || now.exists() && !isRename(*now) {
 			continue
 		}
 		moved := slices.IndexFunc(left, func(one Overlaid) bool {
-			return one.exists() && one.From == "" && one.equals(created) &&
-				!createdAt(submitted, one.Path)
+			return one.isNew() && one.equals(created) && !createdAt(submitted, one.Path)
 		})
 		if moved >= 0 {
 			left[moved].From = created.Path
@@ -71,7 +70,7 @@ func followCreated(left, submitted []Overlaid) {
 // createdAt reports whether an overlay has a file at a path that its base has nowhere.
 func createdAt(files []Overlaid, path string) bool {
 	one := overlaidAt(files, path)
-	return one != nil && one.exists() && one.From == ""
+	return one != nil && one.isNew()
 }
 
 // isRename reports whether a file has another path at the base.

@@ -86,6 +86,9 @@ type Overlaid struct {
 
 func (o *Overlaid) exists() bool { return o.Blob != Hash{} }
 
+// isNew reports whether it is a file that the base has nowhere.
+func (o *Overlaid) isNew() bool { return o.exists() && o.From == "" }
+
 func (o *Overlaid) is(other *fileState) bool {
 	return other != nil && o.Blob == other.blob && o.Type == other.contentType
 }
