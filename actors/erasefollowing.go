@@ -23,21 +23,30 @@ var errErasureStopped = errors.New("actors: the erasure was stopped")
 // followErasures erases from the disk of this server what the one that led has erased from its own:
 // at the start, for what an earlier run has not finished, and whenever an erasure is followed.
 func (e *Engine) followErasures() {
+	e.whenWoken(e.erasing.followed, func(err error) {
+		e.log.Error("cannot erase what was purged or removed; this server tries again", "error", err)
+	}, func() error {
+		return errors.Join(e.eraseFollowed(), e.dropFollowed(), e.dropGivenUp())
+	})
+}
+
+// whenWoken does something whenever it is woken, again until it succeeds, and ends with the engine.
+// A failure is reported once while it stays the same, and not if the engine stops.
+func (e *Engine) whenWoken(woken <-chan struct{}, report func(error), do func() error) {
 	defer e.stopped.Done()
 	for {
 		select {
 		case <-e.stop:
 			return
-		case <-e.erasing.followed:
+		case <-woken:
 		}
 		said := ""
 		err := e.repeat(func() (bool, error) {
-			err := errors.Join(e.eraseFollowed(), e.dropFollowed(), e.dropGivenUp())
+			err := do()
 			stopped := errors.Is(err, errErasureStopped) || fault.CodeOf(err) == fault.ShuttingDown
 			if err != nil && err.Error() != said && !stopped {
 				said = err.Error()
-				e.log.Error("cannot erase what was purged or removed; this server tries again",
-					"error", err)
+				report(err)
 			}
 			return err == nil, nil
 		})

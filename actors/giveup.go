@@ -3,6 +3,7 @@ package actors
 import (
 	"bytes"
 	"errors"
+	"iter"
 	"maps"
 	"slices"
 
@@ -105,30 +106,42 @@ func (e *Engine) noteContents(entry *datadir.Entry) error {
 	if len(hashes)%len(work.Hash{}) != 0 {
 		return errGivenUp
 	}
-	if len(hashes) == 0 {
-		if noted, _, err := e.givenUp(); err != nil || len(noted) == 0 {
-			return err
+	brought := func(yield func(blobs.Hash) bool) {
+		for at := range entry.Blobs {
+			if !yield(blobs.Hash(entry.Blobs[at].Hash)) {
+				return
+			}
 		}
 	}
-	err := e.changeErasure(func(note *datadir.Erasure) {
-		left := setOf(note.GivenUp)
-		maps.Copy(left, setOf(hashes))
-		for at := range entry.Blobs {
-			delete(left, entry.Blobs[at].Hash)
-		}
-		note.GivenUp = hashesOf(left)
-	})
-	if err != nil || len(hashes) == 0 {
+	given := setOf(hashes)
+	if err := e.changeGivenUp(given, brought); err != nil || len(given) == 0 {
 		return err
 	}
 	e.erasing.follow()
 	e.uploading.mu.Lock()
 	defer e.uploading.mu.Unlock()
 	if u := e.uploading.mu.of[entry.ID]; u != nil {
-		sum := blobs.Sum(hashesOf(setOf(hashes)))
+		sum := blobs.Sum(hashesOf(given))
 		u.givenUp.Store(&sum)
 	}
 	return nil
+}
+
+// changeGivenUp adds contents to the note of what was given up, and takes others out of it.
+func (e *Engine) changeGivenUp(given map[work.Hash]bool, kept iter.Seq[blobs.Hash]) error {
+	if len(given) == 0 {
+		if noted, _, err := e.givenUp(); err != nil || len(noted) == 0 {
+			return err
+		}
+	}
+	return e.changeErasure(func(note *datadir.Erasure) {
+		left := setOf(note.GivenUp)
+		maps.Copy(left, given)
+		for hash := range kept {
+			delete(left, work.Hash(hash))
+		}
+		note.GivenUp = hashesOf(left)
+	})
 }
 
 // givenUp are the contents that were given up, and how often that was noted.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"pws/blobs"
-	"pws/internal/fault"
 	"pws/work"
 )
 
@@ -22,26 +21,9 @@ var errOtherContent = fmt.Errorf("%w: another server has sent another content", 
 
 // repairLoop gets contents from other servers that are damaged here, when a read has found that.
 func (e *Engine) repairLoop() {
-	defer e.stopped.Done()
-	for {
-		select {
-		case <-e.stop:
-			return
-		case <-e.repairing:
-		}
-		said := ""
-		err := e.repeat(func() (bool, error) {
-			err := e.repairContents()
-			if err != nil && err.Error() != said && fault.CodeOf(err) != fault.ShuttingDown {
-				said = err.Error()
-				e.log.Warn("damaged contents cannot be repaired now; this server tries again", "error", err)
-			}
-			return err == nil, nil
-		})
-		if err != nil {
-			return
-		}
-	}
+	e.whenWoken(e.repairing, func(err error) {
+		e.log.Warn("damaged contents cannot be repaired now; this server tries again", "error", err)
+	}, e.repairContents)
 }
 
 // untilStop is a context that ends with the engine.

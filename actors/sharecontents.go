@@ -42,16 +42,6 @@ func (e *Engine) shareContents(agent id.ID, hashes func(yield func(blobs.Hash) b
 	return e.appendContents(entry)
 }
 
-// keepContents takes contents out of the note of what was given up, BEFORE they are stored: they
-// are shared one entry after the other, and a Drop must not take those that come later.
-func (e *Engine) keepContents(hashes func(yield func(blobs.Hash) bool)) error {
-	entry := new(datadir.Entry)
-	for hash := range hashes {
-		entry.Blobs = append(entry.Blobs, datadir.Blob{Hash: hash})
-	}
-	return e.noteContents(entry)
-}
-
 func (e *Engine) contentsEntry(agent id.ID) *datadir.Entry {
 	return &datadir.Entry{Target: datadir.TargetContents, Now: e.Now(), Agent: agent}
 }

@@ -125,7 +125,9 @@ func (i *uploadImport) Commit() error {
 	}
 	u.mu.noted = true
 	u.givenUp.Store(nil)
-	if err := e.keepContents(i.batch.Hashes); err != nil {
+	// All leave the note of what was given up BEFORE they are stored: they are shared one entry after
+	// the other, and a Drop must not take those that come later.
+	if err := e.changeGivenUp(nil, i.batch.Hashes); err != nil {
 		return e.uploadFault(err)
 	}
 	if err := i.batch.Commit(); err != nil {
