@@ -307,3 +307,25 @@ func TestCopiesAreIndependent(t *testing.T) {
 		t.Errorf("the other copy was touched: %v", err)
 	}
 }
+
+// TestChecksWriteNothingElsewhere checks and copies a data directory whose log has the end of a
+// removal behind the newest snapshot: a start would note it, a check must not.
+func TestChecksWriteNothingElsewhere(t *testing.T) {
+	e := start(t, quiet(filepath.Join(t.TempDir(), "data")))
+	project := createProject(t, e, register(t, e, "owner"), work.Public)
+	if err := e.RemoveProject(project, "spam"); err != nil {
+		t.Fatal(err)
+	}
+	stop(t, e)
+	backup := filepath.Join(t.TempDir(), "backup")
+	elsewhere := t.TempDir()
+	t.Chdir(elsewhere)
+	mustVerify(t, e.config.Dir)
+	if _, err := Backup(e.config.Dir, backup); err != nil {
+		t.Error(err)
+	}
+	written, err := os.ReadDir(elsewhere)
+	if err != nil || len(written) > 0 {
+		t.Errorf("files where the check ran: %v, %v", written, err)
+	}
+}

@@ -156,7 +156,7 @@ func (e *Engine) applyBatch(batch []waitingEntry) error {
 		switch {
 		case err != nil:
 		case in.entry.Target == datadir.TargetIdentity:
-			err = datadir.Guarded(func() error { return e.applyIdentity(&in) })
+			err = datadir.Guarded(func() error { return e.replayIdentity(&in) })
 		default:
 			err = e.keepTail(&in, batch[at])
 		}
@@ -167,26 +167,36 @@ func (e *Engine) applyBatch(batch []waitingEntry) error {
 	return nil
 }
 
-func (e *Engine) applyIdentity(in *replayed) error {
-	cell := &e.identity
-	view := cell.view.Load()
-	if in.position <= view.position {
-		return nil
-	}
-	events, err := in.identityEvents()
+// replayIdentity applies an entry of identity, and notes what has to be erased here because of it.
+func (e *Engine) replayIdentity(in *replayed) error {
+	events, err := e.identity.apply(in)
 	if err != nil {
 		return err
 	}
-	for _, event := range events {
-		view.state.Apply(event, in.entry.Now)
-	}
-	view.position = in.position
-	cell.publish(view, events)
 	erased, err := e.noteErasures(events)
 	if erased {
 		e.erasing.follow()
 	}
 	return err
+}
+
+// apply applies an entry of the log, unless the state contains it, and returns the events that were
+// applied. It writes nothing to the disk: a check of a data directory uses it, too.
+func (c *identityCell) apply(in *replayed) ([]identity.Event, error) {
+	view := c.view.Load()
+	if in.position <= view.position {
+		return nil, nil
+	}
+	events, err := in.identityEvents()
+	if err != nil {
+		return nil, err
+	}
+	for _, event := range events {
+		view.state.Apply(event, in.entry.Now)
+	}
+	view.position = in.position
+	c.publish(view, events)
+	return events, nil
 }
 
 // keepTail gives an entry to its project, unless its section contains it. The project becomes stale

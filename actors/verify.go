@@ -6,6 +6,7 @@ import (
 
 	"pws/actors/offline"
 	"pws/api"
+	"pws/identity"
 	"pws/index"
 	"pws/internal/datadir"
 	"pws/internal/disk"
@@ -37,9 +38,11 @@ func ReceiveCopy(from io.Reader, data string) (*offline.Report, error) {
 	return offline.Receive(disk.OS{}, from, data, Verify)
 }
 
-// rebuilder is an engine that has sections to read and nothing else.
+// rebuilder rebuilds states from sections and entries. It only reads.
 type rebuilder struct {
-	*Engine
+	// engine has sections to read and the parts that they restore. It has no directory and nothing
+	// that writes.
+	engine *Engine
 	// tail holds the entries behind the snapshot by project, without their contents.
 	tail map[id.ID][]waitingEntry
 }
@@ -55,34 +58,39 @@ func newRebuilder(
 	}
 	e.accounts, e.residents = newAccounts(api.StoredLimits{}), newResidents(0)
 	e.projections.of = index.NewProjections()
-	return &rebuilder{Engine: e, tail: map[id.ID][]waitingEntry{}}
+	return &rebuilder{engine: e, tail: map[id.ID][]waitingEntry{}}
 }
 
 func (r *rebuilder) RestoreIdentity() (position uint64, err error) {
-	if err := r.restoreIdentity(); err != nil {
+	if err := r.engine.restoreIdentity(); err != nil {
 		return 0, err
 	}
-	return r.identity.view.Load().position, nil
+	return r.engine.identity.view.Load().position, nil
 }
+
+func (r *rebuilder) Identity() *identity.State { return r.engine.Identity() }
 
 func (r *rebuilder) CardsSaved() (bool, error) {
-	err := r.readCardsMark()
-	return r.cardsSaved(), err
+	err := r.engine.readCardsMark()
+	return r.engine.cardsSaved(), err
 }
 
-func (r *rebuilder) RestoreInboxes() (*index.Inbox, error) { return r.inbox, r.restoreInboxes() }
+func (r *rebuilder) RestoreInboxes() (*index.Inbox, error) {
+	return r.engine.inbox, r.engine.restoreInboxes()
+}
 
-func (r *rebuilder) RestoreAccounts() error { return r.restoreAccounts() }
+func (r *rebuilder) RestoreAccounts() error { return r.engine.restoreAccounts() }
 
 func (r *rebuilder) Keep(position uint64, entry *datadir.Entry) error {
 	if entry.Target == datadir.TargetProject {
 		r.tail[entry.ID] = append(r.tail[entry.ID], withoutContents(position, entry))
 	}
-	return r.keepInbox(&replayed{position: position, entry: *entry})
+	return r.engine.keepInbox(&replayed{position: position, entry: *entry})
 }
 
 func (r *rebuilder) ApplyIdentity(position uint64, entry *datadir.Entry) error {
-	return r.applyIdentity(&replayed{position: position, entry: *entry})
+	_, err := r.engine.identity.apply(&replayed{position: position, entry: *entry})
+	return err
 }
 
 func (r *rebuilder) Project(project id.ID, saved bool) (*work.Project, error) {
@@ -90,11 +98,11 @@ func (r *rebuilder) Project(project id.ID, saved bool) (*work.Project, error) {
 	h.mu.tail = &logTail{entries: r.tail[project]}
 	delete(r.tail, project)
 	h.stored.Store(saved)
-	view, err := r.load(h)
+	view, err := r.engine.load(h)
 	if err != nil || view == nil {
 		return nil, err
 	}
-	r.residents.drop(h)
+	r.engine.residents.drop(h)
 	return view.project, nil
 }
 
