@@ -60,7 +60,29 @@ func (e *Engine) freeSuspended() {
 // ones are refused (projectActor.run). AFTER an error, the next sweep tries again, unless a project
 // is damaged.
 func (e *Engine) freeAgent(agent id.ID) error {
-	projects := map[id.ID]struct{}{}
+	projects, failed := e.heldByAgent(agent)
+	for project := range projects {
+		if err := e.releaseAll(project, agent); err != nil {
+			failed = append(failed, inProject(project, err))
+		}
+	}
+	for _, err := range failed {
+		if !errors.Is(err, api.ErrDamaged) {
+			e.suspendedHold.Store(true)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// inProject adds to an error the project that it is about.
+func inProject(project id.ID, err error) error {
+	return fmt.Errorf("%s: %w", project.Format(id.Project), err)
+}
+
+// heldByAgent are the projects in which an agent may have a claim or a turn, and the errors of
+// those that cannot be looked at. A damaged one is logged and left out.
+func (e *Engine) heldByAgent(agent id.ID) (projects map[id.ID]struct{}, failed []error) {
+	projects = map[id.ID]struct{}{}
 	e.handles.Range(func(project id.ID, h *handle) bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -69,6 +91,20 @@ func (e *Engine) freeAgent(agent id.ID) error {
 		}
 		return true
 	})
+	look := func(
+		project id.ID, read func(id.ID) (*work.Project, error), holds func(*work.Project) bool,
+	) {
+		p, err := read(project)
+		switch {
+		case errors.Is(err, api.ErrDamaged):
+			e.log.Warn("cannot see whether a suspended agent holds something in a damaged project",
+				"project", project.Format(id.Project), "error", err)
+		case err != nil:
+			failed = append(failed, inProject(project, err))
+		case p != nil && holds(p):
+			projects[project] = struct{}{}
+		}
+	}
 	views := e.Indexes(index.ForTasks | index.ForWorkspaces)
 	var after index.Expiry
 	for {
@@ -77,38 +113,17 @@ func (e *Engine) freeAgent(agent id.ID) error {
 			break
 		}
 		for _, project := range claimed {
-			p, err := e.Project(project)
-			if err != nil {
-				if !errors.Is(err, api.ErrDamaged) {
-					e.suspendedHold.Store(true)
-				}
-				e.log.Warn("cannot see whether a suspended agent has claims",
-					"project", project.Format(id.Project), "error", err)
-			} else if p != nil && p.HasClaims(agent) {
-				projects[project] = struct{}{}
-			}
+			look(project, e.Project, func(p *work.Project) bool { return p.HasClaims(agent) })
 		}
 		after = next
 	}
 	for _, own := range views.Workspaces.Of(agent) {
-		p, err := e.Summary(own.Project)
-		if err != nil || p == nil {
-			continue
-		}
-		if turn, held := p.Turn(e.Now()); held && turn.Agent == agent {
-			projects[own.Project] = struct{}{}
-		}
+		look(own.Project, e.Summary, func(p *work.Project) bool {
+			turn, held := p.Turn(e.Now())
+			return held && turn.Agent == agent
+		})
 	}
-	var failed []error
-	for project := range projects {
-		if err := e.releaseAll(project, agent); err != nil {
-			if !errors.Is(err, api.ErrDamaged) {
-				e.suspendedHold.Store(true)
-			}
-			failed = append(failed, fmt.Errorf("%s: %w", project.Format(id.Project), err))
-		}
-	}
-	return errors.Join(failed...)
+	return projects, failed
 }
 
 // releaseAll frees what an agent holds in a project. One order releases a bounded number of claims.

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"pws/identity"
 	"pws/internal/fault"
 	"pws/internal/id"
+	"pws/snapshot"
 	"pws/work"
 )
 
@@ -160,5 +162,28 @@ func TestSuspensionReleasesManyClaims(t *testing.T) {
 	}
 	if held := heldBy(t, e, project, owner); held != 0 {
 		t.Errorf("a suspended agent holds %d claims", held)
+	}
+}
+
+// A turn of which nobody can see whose it is counts as one that could not be freed.
+func TestTurnsThatCannotBeReadAreTriedAgain(t *testing.T) {
+	e, project, agent := oneProject(t, nil)
+	mustDo(t, e, project, agent, &work.OpenWorkspace{})
+	saveAll(t, e)
+	h, _ := e.handles.Load(project)
+	h.mu.Lock()
+	passive := e.passivate(h)
+	h.mu.Unlock()
+	if passive != passivated {
+		t.Fatalf("the project is in memory: %d", passive)
+	}
+	if err := e.snapshot.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.freeAgent(agent); !errors.Is(err, snapshot.ErrClosed) {
+		t.Errorf("the turn was looked at: %v", err)
+	}
+	if !e.suspendedHold.Load() {
+		t.Error("it is not tried again")
 	}
 }
