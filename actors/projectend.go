@@ -56,7 +56,7 @@ func (e *Engine) dropEnded() (any bool) {
 		any = true
 	}
 	for {
-		notes := e.ended()
+		notes := e.ended(dropEndedAtOnce)
 		if len(notes) == 0 {
 			return any
 		}
@@ -77,25 +77,37 @@ func (e *Engine) logErasure(err error) {
 	}
 }
 
-// ended returns deleted projects that cannot be restored any more. No order that restores one is in
-// flight when it returns, and none can come: the clock never goes back.
-func (e *Engine) ended() (notes []*identity.DropProject) {
-	now := e.Now()
-	due := e.Indexes(index.ForMemberships).Memberships.Ended(now, dropEndedAtOnce)
-	for _, project := range due {
-		// The answer waits for the orders before.
-		settled, err := e.Do(api.Order{Project: project, Command: new(work.ExpireClaims)})
-		if errors.Is(err, api.ErrDamaged) {
-			continue // It is logged once. In a group another server leads soon.
+// ended returns deleted projects that cannot be restored any more, up to a number, and first those
+// that ended first. Those that cannot be read now do not count: the ones behind them are returned.
+func (e *Engine) ended(most int) (notes []*identity.DropProject) {
+	now, seen := e.Now(), 0
+	for {
+		due := e.Indexes(index.ForMemberships).Memberships.Ended(now, seen+most-len(notes))
+		if len(due) <= seen {
+			return notes
 		}
-		if err != nil {
-			e.log.Warn("cannot drop deleted project",
-				"project", project.Format(id.Project), "error", err)
-			continue
+		for _, project := range due[seen:] {
+			if e.hasEnded(project, now) {
+				notes = append(notes, &identity.DropProject{Project: project, Reason: endedReason})
+			}
 		}
-		if end := settled.Project.End(); end != nil && end.Until() <= now {
-			notes = append(notes, &identity.DropProject{Project: project, Reason: endedReason})
-		}
+		seen = len(due)
 	}
-	return notes
+}
+
+// hasEnded reports whether a project cannot be restored any more. No order that restores it is in
+// flight then, and none can come: the clock never goes back.
+func (e *Engine) hasEnded(project id.ID, now int64) bool {
+	// The answer waits for the orders before.
+	settled, err := e.Do(api.Order{Project: project, Command: new(work.ExpireClaims)})
+	if errors.Is(err, api.ErrDamaged) {
+		return false // It is logged once. In a group another server leads soon.
+	}
+	if err != nil {
+		e.log.Warn("cannot drop deleted project",
+			"project", project.Format(id.Project), "error", err)
+		return false
+	}
+	end := settled.Project.End()
+	return end != nil && end.Until() <= now
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -261,5 +262,31 @@ func TestFailedErasureIsTriedAgain(t *testing.T) {
 				t.Errorf("it is still in %s, %v", name, err)
 			}
 		})
+	}
+}
+
+// TestDamagedProjectsKeepNoOthers has a damaged project end in front of another one, where one is
+// dropped at a time.
+func TestDamagedProjectsKeepNoOthers(t *testing.T) {
+	config := quiet(filepath.Join(t.TempDir(), "data"))
+	e := start(t, config)
+	owner := register(t, e, "owner")
+	damaged := createProject(t, e, owner, work.Public)
+	name := damagedMark
+	mustDo(t, e, damaged, owner, &work.UpdateProject{Name: &name})
+	sound := createProject(t, e, owner, work.Public)
+	deleteProject(t, e, damaged)
+	e.advance(1000)
+	deleteProject(t, e, sound)
+	saveAll(t, e)
+	stop(t, e)
+	flipMark(t, config.Dir, damagedMark)
+	e = start(t, config)
+	e.advance(endMillis + 1000)
+	if first := e.Indexes(index.ForMemberships).Memberships.Ended(e.Now(), 1); first[0] != damaged {
+		t.Fatalf("%s ends first", first[0].Format(id.Project))
+	}
+	if ended := e.ended(1); len(ended) != 1 || ended[0].Project != sound {
+		t.Errorf("to be dropped: %v", ended)
 	}
 }
