@@ -188,7 +188,7 @@ type Engine struct {
 	saver     saver
 	erasing   eraser
 	uploading uploading
-	space     spaceState
+	space     *diskSpace
 	// advancing is held while a test moves the clock.
 	advancing sync.Mutex
 
@@ -219,6 +219,7 @@ func Open(config Config) (*Engine, *Recovery, error) {
 	e.accounts = newAccounts(config.Stored)
 	e.residents = newResidents(config.ProjectBytes)
 	e.recents = newRecents(config.RecentBytesMax)
+	e.space = newDiskSpace(e)
 	e.saver.wake = make(chan struct{}, 1)
 	e.saver.pacer = pacer{now: time.Now, pause: e.pauseSave}
 	e.projections.of = index.NewProjections()
@@ -248,7 +249,7 @@ func Open(config Config) (*Engine, *Recovery, error) {
 	e.search.start(report.Log.Last)
 	e.journal.Start(e)
 	e.saver.lastAt = time.Now()
-	e.noteSpace()
+	e.space.noteSpace()
 	e.stopped.Add(8)
 	go e.evictLoop()
 	go e.sweepLoop()
@@ -280,10 +281,10 @@ func (e *Engine) openStores() (*Recovery, error) {
 	if err := datadir.Prepare(dir); err != nil {
 		return nil, err
 	}
-	if err := e.fitDisk(); err != nil {
+	if err := e.space.fitDisk(); err != nil {
 		return nil, err
 	}
-	log, found, err := e.config.OpenJournal(e.logOptions(filepath.Join(dir, datadir.LogName)))
+	log, found, err := e.config.OpenJournal(e.space.logOptions(filepath.Join(dir, datadir.LogName)))
 	if err != nil {
 		return nil, err
 	}
@@ -316,13 +317,13 @@ func (e *Engine) openStores() (*Recovery, error) {
 // openSaved opens the stores that a snapshot writes.
 func (e *Engine) openSaved(dir string) (err error) {
 	e.snapshot, err = snapshot.Open(snapshot.Options{
-		Dir: filepath.Join(dir, datadir.SnapshotName), Room: e.room, MayCompact: e.roomy,
+		Dir: filepath.Join(dir, datadir.SnapshotName), Room: e.space.room, MayCompact: e.space.roomy,
 	})
 	if err != nil {
 		return err
 	}
 	e.blobs, err = blobs.Open(blobs.Options{
-		Dir: filepath.Join(dir, datadir.BlobsName), CacheBytes: e.config.CacheBytes, Room: e.room,
+		Dir: filepath.Join(dir, datadir.BlobsName), CacheBytes: e.config.CacheBytes, Room: e.space.room,
 		Yield: e.saver.pacer.step, InUse: e.snapshot.Generation() > 0,
 	})
 	return err

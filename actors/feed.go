@@ -126,7 +126,7 @@ func (f *follower) open() (err error) {
 	config := &f.engine.config
 	f.log, err = feed.Open(feed.Options{
 		Dir: filepath.Join(config.Dir, datadir.FeedName), Events: config.FeedEvents,
-		AgeMillis: config.FeedAge.Milliseconds(), Disk: disk.Guard(disk.OS{}, f.engine.room),
+		AgeMillis: config.FeedAge.Milliseconds(), Disk: disk.Guard(disk.OS{}, f.engine.space.room),
 		MayKeep: func() bool { return f.engine.journal.AgreedOn(logformat.Kept) },
 	})
 	if err != nil {

@@ -62,7 +62,7 @@ func (e *Engine) saveLoop() {
 		case <-e.stop:
 			return
 		case now := <-tick.C:
-			e.noteSpace()
+			e.space.noteSpace()
 			if e.saveDue(now) {
 				e.save(nil, withPauses)
 			}
@@ -267,7 +267,7 @@ func (e *Engine) saveAt(position uint64, taken changes) error {
 	if taken.fault != nil {
 		return taken.fault
 	}
-	if err := e.roomToSave(); err != nil {
+	if err := e.space.roomToSave(); err != nil {
 		return err
 	}
 	if _, err := e.blobs.Pack(position); err != nil {
@@ -320,7 +320,7 @@ func (e *Engine) saveAt(position uint64, taken changes) error {
 	if err := e.saver.step("cut"); err != nil {
 		return err
 	}
-	if e.blobs.NeedsMerge() && e.roomy(e.blobs.MergeBytes()) {
+	if e.blobs.NeedsMerge() && e.space.roomy(e.blobs.MergeBytes()) {
 		// A Drop may take long: it reads all projects. The next save merges what is left.
 		if _, err := e.blobs.TryMerge(nil); err != nil {
 			return fmt.Errorf("merge packs: %w", err)

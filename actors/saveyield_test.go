@@ -53,6 +53,7 @@ func TestPacerLeavesTheProcessor(t *testing.T) {
 // could take the wake-up.
 func TestUrgentSavesDoNotPause(t *testing.T) {
 	e := &Engine{stop: make(chan struct{})}
+	e.space = newDiskSpace(e)
 	e.saver.wake = make(chan struct{}, 1)
 	// pause begins a pause of an hour, and returns what waits for its end.
 	pause := func() (ends func(why string)) {

@@ -96,7 +96,7 @@ func (s *searching) runOnce() (full bool) {
 
 // wasFull says whether the index failed for want of space.
 func (s *searching) wasFull(err error) bool {
-	full := disk.IsFull(err) || !s.engine.roomy(searchMargin)
+	full := disk.IsFull(err) || !s.engine.space.roomy(searchMargin)
 	if full {
 		s.paused.Store(true)
 		s.engine.log.Warn("search waits for disk space", "reason", err)
@@ -121,7 +121,7 @@ const searchRoomEvery = time.Second
 // errSearchStopped when the engine stops. When the index is to be made again it returns
 // errSearchRenewed, because what waits for that may be what makes room.
 func (s *searching) awaitRoom(bytes int64) error {
-	if s.engine.roomy(bytes) {
+	if s.engine.space.roomy(bytes) {
 		s.paused.Store(false)
 		return nil
 	}
@@ -137,7 +137,7 @@ func (s *searching) awaitRoom(bytes int64) error {
 		case <-s.hurry:
 			// A renewal that is wanted is stored BEFORE this comes.
 		case <-tick.C:
-			if s.engine.roomy(bytes) {
+			if s.engine.space.roomy(bytes) {
 				s.paused.Store(false)
 				s.engine.log.Info("search indexing resumed")
 				return nil
@@ -459,7 +459,7 @@ func (f *searchFill) rest(took time.Duration) (goOn bool, err error) {
 		case <-f.queue.Wake():
 		case <-f.hurry:
 		case <-note.C:
-			if position := f.position(true); position > f.written && f.engine.roomy(f.needs()) {
+			if position := f.position(true); position > f.written && f.engine.space.roomy(f.needs()) {
 				if err := f.writeBatch(position, nil); err != nil {
 					return false, err
 				}
@@ -497,7 +497,7 @@ func (f *searchFill) sleepUntil(then time.Time) bool {
 
 // finish writes the position that was reached, and waits a little until it is durable.
 func (f *searchFill) finish() error {
-	if !f.engine.roomy(f.needs()) {
+	if !f.engine.space.roomy(f.needs()) {
 		// The next start looks through what lies behind the position.
 		return nil
 	}

@@ -44,7 +44,7 @@ const (
 
 // snapshotRoom is the most that a snapshot writes BEFORE it frees the log: contents into a pack,
 // and sections of what the log has. Contents above the size that makes a snapshot due are kept free
-// in addition while there are any; see Engine.excess.
+// in addition while there are any; see diskSpace.excess.
 func snapshotRoom(blobBytes, logBytes int64) int64 {
 	return blobBytes + logBytes + snapshotFixedBytes
 }
@@ -55,7 +55,8 @@ func spaceFloor(reserve int64) int64 { return min(spaceFloorMax, reserve/spaceFl
 // a disk has for the server is the free space and what the server uses already: a disk that others
 // have filled leaves a small reserve and not a server that refuses all writes, and a restart does
 // not shrink the reserve of a disk that the server itself has filled.
-func (e *Engine) fitDisk() error {
+func (d *diskSpace) fitDisk() error {
+	e := d.engine
 	if e.config.ReserveBytes == 0 {
 		free, err := e.config.freeBytes()
 		if err != nil {
@@ -99,11 +100,14 @@ func (c *Config) fitSnapshots() {
 	}
 }
 
-// spaceState is what was last noted of the disk.
-type spaceState struct {
+// diskSpace says who may write with the space that is left, and what was last noted of it.
+type diskSpace struct {
+	engine *Engine
 	// short says that writes are refused, paused that snapshots wait for space.
 	short, paused atomic.Bool
 }
+
+func newDiskSpace(e *Engine) *diskSpace { return &diskSpace{engine: e} }
 
 // freeBytes is the free space of the data directory. The errors are those of the file system.
 func (c *Config) freeBytes() (int64, error) {
@@ -116,7 +120,8 @@ func (c *Config) freeBytes() (int64, error) {
 
 // room refuses a write of the stores that would use the part of the reserve that is kept for
 // sign-in.
-func (e *Engine) room(bytes int64) error {
+func (d *diskSpace) room(bytes int64) error {
+	e := d.engine
 	if e.config.ReserveBytes < 0 {
 		return nil
 	}
@@ -132,7 +137,8 @@ func (e *Engine) room(bytes int64) error {
 
 // roomy says whether so many bytes can be written and leave the reserve as it is. Writers that free
 // nothing ask it, and wait where it is false.
-func (e *Engine) roomy(bytes int64) bool {
+func (d *diskSpace) roomy(bytes int64) bool {
+	e := d.engine
 	if e.config.ReserveBytes < 0 {
 		return true
 	}
@@ -141,13 +147,14 @@ func (e *Engine) roomy(bytes int64) bool {
 }
 
 // excess is how much a snapshot needs beyond the reserve at this moment.
-func (e *Engine) excess() int64 {
-	return max(0, e.blobs.RecentBytes()-e.config.SnapshotBlobBytes)
+func (d *diskSpace) excess() int64 {
+	return max(0, d.engine.blobs.RecentBytes()-d.engine.config.SnapshotBlobBytes)
 }
 
-func (e *Engine) logOptions(dir string) journal.Options {
+func (d *diskSpace) logOptions(dir string) journal.Options {
+	e := d.engine
 	o := journal.Options{
-		Dir: dir, ReserveBytes: e.config.ReserveBytes, OnFailure: e.fail, Needs: e.excess,
+		Dir: dir, ReserveBytes: e.config.ReserveBytes, OnFailure: e.fail, Needs: d.excess,
 		QueueBytesMax: e.config.QueueBytesMax,
 	}
 	if o.ReserveBytes >= 0 {
@@ -173,9 +180,10 @@ func (e *Engine) Space() api.Space {
 }
 
 // noteSpace logs once when writes begin to be refused, and once when they are taken again.
-func (e *Engine) noteSpace() {
+func (d *diskSpace) noteSpace() {
+	e := d.engine
 	now := e.Space()
-	if now.Reason == reasonLogFailed || e.space.short.Swap(!now.Writable) == !now.Writable {
+	if now.Reason == reasonLogFailed || d.short.Swap(!now.Writable) == !now.Writable {
 		return
 	}
 	if now.Writable {
@@ -193,8 +201,8 @@ func (e *Engine) noteSpace() {
 }
 
 // roomToSave refuses a snapshot whose packs would not fit.
-func (e *Engine) roomToSave() error {
-	return e.room(e.blobs.RecentBytes() + snapshotFixedBytes)
+func (d *diskSpace) roomToSave() error {
+	return d.room(d.engine.blobs.RecentBytes() + snapshotFixedBytes)
 }
 
 // uncertain reports whether a store has failed so that only a start shows what is on the disk.

@@ -149,7 +149,7 @@ func TestNearlyFullDisk(t *testing.T) {
 	free.Store(64*mib - 1)
 	settleSpace(t, e, false)
 	for range 3 {
-		e.noteSpace()
+		e.space.noteSpace()
 		if _, err := put(e, project, owner, "a", "2"); !refusedForSpace(err) {
 			t.Fatalf("a write on a nearly full disk: %v", err)
 		}
@@ -177,20 +177,20 @@ func TestNearlyFullDisk(t *testing.T) {
 	}
 	free.Store(1 << 40)
 	settleSpace(t, e, true)
-	e.noteSpace()
+	e.space.noteSpace()
 	mustPut(t, e, project, owner, "a", "3")
 	checkLines(t, e, &out, map[string]int{"nearly full": 1, "available again": 1})
 	// Where the file system does not answer, the log says why.
 	free.Store(-1)
 	settleSpace(t, e, false)
-	e.noteSpace()
+	e.space.noteSpace()
 	if _, err := put(e, project, owner, "a", "4"); !refusedForSpace(err) {
 		t.Fatalf("a write on a disk that does not answer: %v", err)
 	}
 	checkLines(t, e, &out, map[string]int{"nearly full": 1, errNoStatfs.Error(): 1})
 	free.Store(1 << 40)
 	settleSpace(t, e, true)
-	e.noteSpace()
+	e.space.noteSpace()
 	checkLines(t, e, &out, map[string]int{"available again": 2})
 }
 
@@ -200,7 +200,7 @@ func checkLines(t *testing.T, e *Engine, out *lockedBuffer, want map[string]int)
 	for line, times := range want {
 		// The engine itself looks as well, and it may be about to log what it saw.
 		waitFor(t, func() bool { return strings.Count(out.String(), line) >= times })
-		e.noteSpace()
+		e.space.noteSpace()
 		if got := strings.Count(out.String(), line); got != times {
 			t.Errorf("%d lines with %q:\n%s", got, line, out.String())
 		}

@@ -16,7 +16,7 @@ const spillReadBytes = 32 << 20
 func (e *Engine) openSpill(dir string) (err error) {
 	e.spill, err = spill.Open(spill.Config{
 		Path: filepath.Join(dir, datadir.SpillName), ExtentBytes: work.SpillBytes,
-		ReadBytesMax: spillReadBytes, Roomy: e.roomy, OnDamage: e.fail,
+		ReadBytesMax: spillReadBytes, Roomy: e.space.roomy, OnDamage: e.fail,
 	})
 	return err
 }

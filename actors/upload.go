@@ -114,7 +114,7 @@ func decodeUpload(
 func (e *Engine) openUploads() (err error) {
 	e.uploading.mu.of = map[id.ID]*upload{}
 	e.uploading.store, err = uploads.Open(uploads.Options{
-		Dir: filepath.Join(e.config.Dir, datadir.UploadsName), BytesMax: uploadRoom, Room: e.room,
+		Dir: filepath.Join(e.config.Dir, datadir.UploadsName), BytesMax: uploadRoom, Room: e.space.room,
 	})
 	if err != nil {
 		return err
@@ -243,7 +243,7 @@ func (e *Engine) CreateUpload(record api.UploadRecord) (api.UploadState, bool, e
 	if err := e.requireUploads(record.Agent); err != nil {
 		return api.UploadState{}, false, err
 	}
-	if !e.roomy(0) {
+	if !e.space.roomy(0) {
 		return api.UploadState{}, false, errDiskReserve()
 	}
 	u := newUpload(record)
@@ -348,7 +348,7 @@ func (e *Engine) PutUploadPart(
 	switch {
 	case bytes > api.UploadBytesMax:
 		return api.UploadPart{}, work.ErrStored("upload_bytes", api.UploadBytesMax)
-	case !e.roomy(int64(len(content))):
+	case !e.space.roomy(int64(len(content))):
 		return api.UploadPart{}, errDiskReserve()
 	}
 	now, limits := e.Now(), e.storedLimits(agent, u.record.Project)

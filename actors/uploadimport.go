@@ -39,7 +39,7 @@ func (e *Engine) BeginImport(agent, wanted id.ID) (api.UploadImport, error) {
 	if err := u.requireOpen(); err != nil {
 		return nil, err
 	}
-	if !e.roomy(u.mu.bytes) {
+	if !e.space.roomy(u.mu.bytes) {
 		return nil, errDiskReserve()
 	}
 	if !e.uploading.running.TryLock() {
