@@ -104,8 +104,8 @@ func TestCloseEndsScans(t *testing.T) {
 	e.stopped.Add(1)
 	go func() {
 		defer e.stopped.Done()
-		scanned <- e.dropUnnamed(only)
-		_, _, err := e.manifests(nil, false)
+		scanned <- e.erasing.dropUnnamed(only)
+		_, _, err := e.erasing.manifests(nil, false)
 		scanned <- err
 	}()
 	go func() { closed <- e.Close() }()

@@ -214,7 +214,7 @@ func TestPurgeNeedsAllProjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.lead(1)
-	if err := g.nodes[1].e.resumeErasure(); !g.refusesHere(err, 0) {
+	if err := g.nodes[1].e.erasing.resumeErasure(); !g.refusesHere(err, 0) {
 		t.Errorf("a server with damage goes on: %v", err)
 	}
 	erased := func() bool { return g.nodes[2].e.Identity().PurgedContents()[0].ErasedAt != 0 }
@@ -222,7 +222,7 @@ func TestPurgeNeedsAllProjects(t *testing.T) {
 		t.Error("the erasure has ended without a project")
 	}
 	g.lead(2)
-	if err := g.nodes[2].e.resumeErasure(); err != nil {
+	if err := g.nodes[2].e.erasing.resumeErasure(); err != nil {
 		t.Error(err)
 	}
 	if !erased() {
@@ -281,7 +281,7 @@ func TestErasureDoesNotHoldOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	follows := g.nodes[1].e
-	if err := follows.eraseFollowed(); !g.refusesHere(err, 0) {
+	if err := follows.erasing.eraseFollowed(); !g.refusesHere(err, 0) {
 		t.Errorf("a follower with damage erases: %v", err)
 	}
 	g.lead(1)

@@ -29,20 +29,21 @@ func (e *Engine) DropProjects(notes ...*identity.DropProject) error {
 			return err
 		}
 	}
-	e.erasing.Lock()
-	defer e.erasing.Unlock()
-	return e.drop()
+	e.erasing.running.Lock()
+	defer e.erasing.running.Unlock()
+	return e.erasing.drop()
 }
 
 // drop drops the projects that identity has noted. In a group it removes them, and leaves what they
-// had to another leader, while a project is damaged here: what that names must stay. The lock of
-// erasing is held.
-func (e *Engine) drop() error {
+// had to another leader, while a project is damaged here: what that names must stay. The caller
+// holds running.
+func (r *eraser) drop() error {
+	e := r.engine
 	notes := e.Identity().Drops()
 	if len(notes) == 0 {
 		return nil
 	}
-	if err := e.erasing.step("noted"); err != nil {
+	if err := r.step("noted"); err != nil {
 		return err
 	}
 	gone := map[id.ID]bool{}
@@ -64,16 +65,16 @@ func (e *Engine) drop() error {
 	if damaged != nil {
 		return damaged
 	}
-	err := e.erasing.run([]erasureStep{
-		{"removed", e.settleOrders}, {"settled", e.renewLog},
-		{"log", func() error { return e.dropContents(gone) }},
-		{"contents", func() error { return e.dropManifests(gone) }},
-		{"manifests", func() error { return e.eraseProjects(gone) }},
+	err := r.run([]erasureStep{
+		{"removed", e.settleOrders}, {"settled", r.renewLog},
+		{"log", func() error { return r.dropContents(gone) }},
+		{"contents", func() error { return r.dropManifests(gone) }},
+		{"manifests", func() error { return r.eraseProjects(gone) }},
 		{"state", func() error { return e.feed.redact(gone) }},
 		{"feed", func() error { return e.save(gone, atOnce) }},
 		// The files of a generation stay until the second one after it is there.
 		{"sections", e.Save},
-		{"older sections", func() error { return e.endDrops(gone) }},
+		{"older sections", func() error { return r.endDrops(gone) }},
 	})
 	if err != nil {
 		return fmt.Errorf("%w; what is left of the project leaves the disk within an hour, at the next "+
@@ -83,27 +84,27 @@ func (e *Engine) drop() error {
 }
 
 // endDrops says that projects have left the disk.
-func (e *Engine) endDrops(gone map[id.ID]bool) error {
+func (r *eraser) endDrops(gone map[id.ID]bool) error {
 	projects := slices.SortedFunc(maps.Keys(gone), id.ID.Compare)
-	if err := e.noteDropped(projects); err != nil {
+	if err := r.noteDropped(projects); err != nil {
 		return err
 	}
-	_, err := e.OperatorDo(&identity.EndDrops{Projects: projects})
+	_, err := r.engine.OperatorDo(&identity.EndDrops{Projects: projects})
 	return err
 }
 
 // dropContents drops the contents that only the given projects name.
-func (e *Engine) dropContents(gone map[id.ID]bool) error {
-	return e.blobs.Drop(func() (hashes []blobs.Hash, err error) {
+func (r *eraser) dropContents(gone map[id.ID]bool) error {
+	return r.engine.blobs.Drop(func() (hashes []blobs.Hash, err error) {
 		only := map[work.Hash]bool{}
 		for project := range gone {
-			err := e.namedByAll(project, map[work.Hash]bool{},
+			err := r.namedByAll(project, map[work.Hash]bool{},
 				func(hash work.Hash) { only[hash] = true })
 			if err != nil {
 				return nil, err
 			}
 		}
-		if err := e.keepNamed(gone, only); err != nil {
+		if err := r.keepNamed(gone, only); err != nil {
 			return nil, err
 		}
 		for hash := range only {
@@ -115,28 +116,28 @@ func (e *Engine) dropContents(gone map[id.ID]bool) error {
 
 // keepNamed is keepOthers AFTER the orders that were in flight: they may name a content that the
 // store has answered for BEFORE.
-func (e *Engine) keepNamed(gone map[id.ID]bool, only map[work.Hash]bool) error {
-	if err := e.settleOrders(); err != nil {
+func (r *eraser) keepNamed(gone map[id.ID]bool, only map[work.Hash]bool) error {
+	if err := r.engine.settleOrders(); err != nil {
 		return err
 	}
-	return e.keepOthers(gone, only)
+	return r.keepOthers(gone, only)
 }
 
 // keepOthers takes what other projects name out of a set. It reads one project after the other, and
 // keeps none in memory that was not there.
-func (e *Engine) keepOthers(gone map[id.ID]bool, only map[work.Hash]bool) error {
+func (r *eraser) keepOthers(gone map[id.ID]bool, only map[work.Hash]bool) error {
 	seen := map[work.Hash]bool{}
-	for _, project := range e.projects() {
+	for _, project := range r.engine.projects() {
 		if len(only) == 0 {
 			return nil
 		}
-		if err := e.erasing.goOn(); err != nil {
+		if err := r.goOn(); err != nil {
 			return err
 		}
 		if gone[project] {
 			continue
 		}
-		err := e.namedByAll(project, seen, func(hash work.Hash) { delete(only, hash) })
+		err := r.namedByAll(project, seen, func(hash work.Hash) { delete(only, hash) })
 		if err != nil {
 			return err
 		}
@@ -178,9 +179,10 @@ func (e *Engine) named(
 // namedByAll is named for the server that decides what nobody names. Of a single server a damaged
 // project names nothing: nobody can read by it any more. In a group it is an error, that of
 // errDamagedHere.
-func (e *Engine) namedByAll(
+func (r *eraser) namedByAll(
 	project id.ID, seen map[work.Hash]bool, yield func(work.Hash),
 ) error {
+	e := r.engine
 	err := e.named(project, seen, yield)
 	if errors.Is(err, api.ErrDamaged) && !e.config.SharedJournal {
 		return nil
@@ -190,13 +192,14 @@ func (e *Engine) namedByAll(
 
 // dropManifests drops the manifests of trees that only the given projects began with: first the
 // parts, then the roots, so that what is left of one after a crash is still found.
-func (e *Engine) dropManifests(gone map[id.ID]bool) error {
+func (r *eraser) dropManifests(gone map[id.ID]bool) error {
+	e := r.engine
 	var roots []blobs.Hash
 	err := e.blobs.Drop(func() (parts []blobs.Hash, err error) {
 		if err := e.settleOrders(); err != nil {
 			return nil, err
 		}
-		only, others, err := e.manifests(gone, e.config.SharedJournal)
+		only, others, err := r.manifests(gone, e.config.SharedJournal)
 		if err != nil {
 			return nil, err
 		}
@@ -226,7 +229,7 @@ func (e *Engine) dropManifests(gone map[id.ID]bool) error {
 		if err := e.settleOrders(); err != nil {
 			return nil, err
 		}
-		_, others, err := e.manifests(gone, e.config.SharedJournal)
+		_, others, err := r.manifests(gone, e.config.SharedJournal)
 		return slices.DeleteFunc(roots, func(h blobs.Hash) bool {
 			_, shared := others[work.Hash(h)]
 			return shared
@@ -237,12 +240,13 @@ func (e *Engine) dropManifests(gone map[id.ID]bool) error {
 // manifests returns the roots of the trees that projects began with and the hashes of their chunks:
 // those of the given projects, and those of all others. Only the records of the projects are read.
 // Damaged projects are left out, unless all are needed: errDamagedHere.
-func (e *Engine) manifests(
+func (r *eraser) manifests(
 	gone map[id.ID]bool, needsAll bool,
 ) (only, others map[work.Hash][]work.Hash, err error) {
+	e := r.engine
 	only, others = map[work.Hash][]work.Hash{}, map[work.Hash][]work.Hash{}
 	for _, project := range e.projects() {
-		if err := e.erasing.goOn(); err != nil {
+		if err := r.goOn(); err != nil {
 			return nil, nil, err
 		}
 		into := others
@@ -280,9 +284,9 @@ func (e *Engine) manifests(
 }
 
 // eraseProjects empties the states of removed projects.
-func (e *Engine) eraseProjects(gone map[id.ID]bool) error {
+func (r *eraser) eraseProjects(gone map[id.ID]bool) error {
 	for project := range gone {
-		_, err := e.Do(api.Order{Project: project, Command: new(work.EraseProject)})
+		_, err := r.engine.Do(api.Order{Project: project, Command: new(work.EraseProject)})
 		if err != nil && fault.CodeOf(err) != fault.ProjectNotFound {
 			return err
 		}

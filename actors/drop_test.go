@@ -36,8 +36,8 @@ type dropWorld struct {
 
 // onErasure sets what is called between the steps of an erasure.
 func (w *dropWorld) onErasure(hook func(step string) error) {
-	w.erasing.Lock()
-	defer w.erasing.Unlock()
+	w.erasing.running.Lock()
+	defer w.erasing.running.Unlock()
 	w.erasing.hook = hook
 }
 
@@ -205,7 +205,7 @@ func TestDropSurvivesCrashes(t *testing.T) {
 	}
 	for _, name := range sampleOf(names) {
 		e := start(t, quiet(copies[name]))
-		if err := e.resumeErasure(); err != nil {
+		if err := e.erasing.resumeErasure(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if !e.Identity().Dropping(w.doomed) {
@@ -386,7 +386,7 @@ func TestPurgeSurvivesCrashes(t *testing.T) {
 	if err := w.PurgeContent(secret, "leaked"); err != nil {
 		t.Fatal(err)
 	}
-	w.checkPurged(t, copies, func(e *Engine) error { return e.resumeErasure() })
+	w.checkPurged(t, copies, func(e *Engine) error { return e.erasing.resumeErasure() })
 }
 
 // TestFollowedPurgeSurvivesCrashes does the same on the disk of a server that has not led. It has
@@ -406,7 +406,7 @@ func TestFollowedPurgeSurvivesCrashes(t *testing.T) {
 		if _, err := w.OperatorDo(command); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.forgetTexts([]work.Hash{secret}); err != nil {
+		if _, err := w.erasing.forgetTexts([]work.Hash{secret}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -414,10 +414,10 @@ func TestFollowedPurgeSurvivesCrashes(t *testing.T) {
 		t.Fatalf("it is in %q, %v", where, err)
 	}
 	copies := w.copyErasure(t)
-	if err := w.eraseFollowed(); err != nil {
+	if err := w.erasing.eraseFollowed(); err != nil {
 		t.Fatal(err)
 	}
-	w.checkPurged(t, copies, func(e *Engine) error { return e.eraseFollowed() })
+	w.checkPurged(t, copies, func(e *Engine) error { return e.erasing.eraseFollowed() })
 }
 
 // copyErasure copies the data directory at each step of an erasure that follows, by its name.
@@ -496,7 +496,7 @@ func TestCloseEndsARemoval(t *testing.T) {
 				t.Errorf("closing: %v", err)
 			}
 			again := start(t, quiet(config.Dir))
-			if err := again.resumeErasure(); err != nil || again.erasureDue() {
+			if err := again.erasing.resumeErasure(); err != nil || again.erasing.erasureDue() {
 				t.Errorf("the removal is still due, %v", err)
 			}
 		})

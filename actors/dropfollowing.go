@@ -23,7 +23,7 @@ var (
 // noteErasures reports whether something was erased elsewhere and has to be erased here, too. It
 // returns AFTER the note of that is durable, and is called BEFORE the events are. AFTER they are
 // published, followErasures has to be woken, which looks for the work in what is published.
-func (e *Engine) noteErasures(events []identity.Event) (due bool, err error) {
+func (r *eraser) noteErasures(events []identity.Event) (due bool, err error) {
 	var ended []id.ID
 	for _, event := range events {
 		switch event := event.(type) {
@@ -33,10 +33,10 @@ func (e *Engine) noteErasures(events []identity.Event) (due bool, err error) {
 			ended = append(ended, event.Project)
 		}
 	}
-	if len(ended) == 0 || !e.followsDrops() {
+	if len(ended) == 0 || !r.followsDrops() {
 		return due, nil
 	}
-	return true, e.changeErasure(func(note *datadir.Erasure) {
+	return true, r.changeErasure(func(note *datadir.Erasure) {
 		note.Due = note.Due || slices.ContainsFunc(ended, func(project id.ID) bool {
 			return !slices.Contains(note.Dropped, project)
 		})
@@ -45,59 +45,62 @@ func (e *Engine) noteErasures(events []identity.Event) (due bool, err error) {
 
 // followsDrops reports whether this server can find out what others have dropped. A single server
 // does it by its projects alone: it may go on from the data of a member.
-func (e *Engine) followsDrops() bool { return e.config.AskHeld != nil || !e.config.SharedJournal }
+func (r *eraser) followsDrops() bool {
+	return r.engine.config.AskHeld != nil || !r.engine.config.SharedJournal
+}
 
 // noteDropped notes that this server has dropped what projects had, BEFORE others learn of it.
-func (e *Engine) noteDropped(projects []id.ID) error {
-	if !e.followsDrops() {
+func (r *eraser) noteDropped(projects []id.ID) error {
+	if !r.followsDrops() {
 		return nil
 	}
-	return e.changeErasure(func(note *datadir.Erasure) { note.Dropped = projects })
+	return r.changeErasure(func(note *datadir.Erasure) { note.Dropped = projects })
 }
 
 // changeErasure changes the file that says what is due.
-func (e *Engine) changeErasure(change func(note *datadir.Erasure)) error {
-	e.erasing.noted.Lock()
-	defer e.erasing.noted.Unlock()
-	note, err := datadir.ReadErasure(e.config.Dir)
+func (r *eraser) changeErasure(change func(note *datadir.Erasure)) error {
+	r.noted.Lock()
+	defer r.noted.Unlock()
+	note, err := datadir.ReadErasure(r.engine.config.Dir)
 	if err != nil {
 		return err
 	}
 	before := note
 	change(&note)
-	e.erasing.noted.count++
+	r.noted.count++
 	if note.Due == before.Due && slices.Equal(note.Dropped, before.Dropped) &&
 		bytes.Equal(note.GivenUp, before.GivenUp) {
 		return nil
 	}
-	return note.Write(e.config.Dir)
+	return note.Write(r.engine.config.Dir)
 }
 
 // due reports whether contents may be here that others have dropped, and how often that was noted.
-func (e *Engine) due() (bool, int, error) {
-	e.erasing.noted.Lock()
-	defer e.erasing.noted.Unlock()
-	note, err := datadir.ReadErasure(e.config.Dir)
-	return note.Due, e.erasing.noted.count, err
+func (r *eraser) due() (bool, int, error) {
+	r.noted.Lock()
+	defer r.noted.Unlock()
+	note, err := datadir.ReadErasure(r.engine.config.Dir)
+	return note.Due, r.noted.count, err
 }
 
 // dropFollowed drops what only removed projects had, where another server led when they were
 // removed: the contents that it lacks, or those that nobody names where this one has left the group
 // or was made of a backup of a member. The steps are those of drop, without entries of the log.
-func (e *Engine) dropFollowed() error {
-	e.erasing.Lock()
-	defer e.erasing.Unlock()
-	due, count, err := e.due()
-	if err != nil || !due || !e.followsDrops() {
+func (r *eraser) dropFollowed() error {
+	e := r.engine
+	r.running.Lock()
+	defer r.running.Unlock()
+	due, count, err := r.due()
+	if err != nil || !due || !r.followsDrops() {
 		return err
 	}
-	unwanted := e.dropped
+	unwanted := r.dropped
 	if !e.config.SharedJournal {
-		unwanted = e.unreferenced
+		unwanted = r.unreferenced
 	}
 	gone := map[id.ID]bool{}
 	for _, project := range e.projects() {
-		if err := e.erasing.goOn(); err != nil {
+		if err := r.goOn(); err != nil {
 			return err
 		}
 		p, err := api.Intact(e.summary(project))
@@ -109,8 +112,8 @@ func (e *Engine) dropFollowed() error {
 		}
 	}
 	dropped := 0
-	err = e.erasing.run([]erasureStep{
-		{"drop followed", e.renewLogFollowed},
+	err = r.run([]erasureStep{
+		{"drop followed", r.renewLogFollowed},
 		{"log", func() error {
 			return e.blobs.Drop(func() (hashes []blobs.Hash, err error) {
 				hashes, err = unwanted(gone)
@@ -127,12 +130,12 @@ func (e *Engine) dropFollowed() error {
 		return err
 	}
 	e.log.Info("what only removed projects had has left the disk of this server", "contents", dropped)
-	err = e.changeErasure(func(note *datadir.Erasure) {
+	err = r.changeErasure(func(note *datadir.Erasure) {
 		// What was noted meanwhile may have come too late for this time.
-		note.Due = e.erasing.noted.count != count
+		note.Due = r.noted.count != count
 	})
 	if err == nil {
-		e.erasing.follow()
+		r.follow()
 	}
 	return err
 }
@@ -142,7 +145,8 @@ func (e *Engine) dropFollowed() error {
 // that this one has followed. This one then waits until it has followed all that the answers know:
 // an entry that names a content without bringing it is about a project that has named it before, or
 // a content that was brought for it, and then the other one has it, too.
-func (e *Engine) dropped(gone map[id.ID]bool) ([]blobs.Hash, error) {
+func (r *eraser) dropped(gone map[id.ID]bool) ([]blobs.Hash, error) {
+	e := r.engine
 	ctx, cancel := e.untilStop()
 	defer cancel()
 	lacks := map[work.Hash]bool{}
@@ -173,7 +177,7 @@ func (e *Engine) dropped(gone map[id.ID]bool) ([]blobs.Hash, error) {
 	}
 	// A server whose disk has lost contents must not have them be dropped elsewhere: the other one has
 	// what a project names that is damaged here.
-	if err := e.keepOfOthers(gone, lacks, false); err != nil {
+	if err := r.keepOfOthers(gone, lacks, false); err != nil {
 		return nil, err
 	}
 	hashes := make([]blobs.Hash, 0, len(lacks))
@@ -186,12 +190,13 @@ func (e *Engine) dropped(gone map[id.ID]bool) ([]blobs.Hash, error) {
 // keepOfOthers takes out of a set what projects name, and the manifests of the trees that projects
 // began with, but for the given projects. A damaged project is left out, unless all are needed:
 // STATE_CONFLICT.
-func (e *Engine) keepOfOthers(
+func (r *eraser) keepOfOthers(
 	gone map[id.ID]bool, only map[work.Hash]bool, needsAll bool,
 ) error {
+	e := r.engine
 	seen := map[work.Hash]bool{}
 	for _, project := range e.projects() {
-		if err := e.erasing.goOn(); err != nil {
+		if err := r.goOn(); err != nil {
 			return err
 		}
 		err := e.named(project, seen, func(hash work.Hash) { delete(only, hash) })
@@ -199,7 +204,7 @@ func (e *Engine) keepOfOthers(
 			return e.remedied(project, err)
 		}
 	}
-	_, others, err := e.manifests(gone, needsAll)
+	_, others, err := r.manifests(gone, needsAll)
 	if err != nil {
 		return err
 	}
@@ -219,17 +224,18 @@ const unreferencedStep = 1 << 20
 // unreferenced are the contents in packs that nothing names: no project, no manifest, and no note
 // of an upload. The contents of a damaged project are not known, so that nothing is dropped BEFORE
 // it is removed.
-func (e *Engine) unreferenced(gone map[id.ID]bool) (hashes []blobs.Hash, err error) {
+func (r *eraser) unreferenced(gone map[id.ID]bool) (hashes []blobs.Hash, err error) {
+	e := r.engine
 	only := map[work.Hash]bool{}
 	look := func() error {
-		err := e.keepNoted(only)
+		err := r.keepNoted(only)
 		// An order that was in flight may name a content of which the store has answered for BEFORE.
 		// One that has ended an upload has named what was in its note.
 		if err == nil {
 			err = e.settleOrders()
 		}
 		if err == nil {
-			err = e.keepOfOthers(gone, only, true)
+			err = r.keepOfOthers(gone, only, true)
 		}
 		for hash := range only {
 			hashes = append(hashes, blobs.Hash(hash))
@@ -256,12 +262,12 @@ func (e *Engine) unreferenced(gone map[id.ID]bool) (hashes []blobs.Hash, err err
 }
 
 // keepNoted takes what the notes of uploads name out of a set.
-func (e *Engine) keepNoted(only map[work.Hash]bool) error {
-	all, _ := e.allUploads(id.ID{})
+func (r *eraser) keepNoted(only map[work.Hash]bool) error {
+	all, _ := r.engine.allUploads(id.ID{})
 	noted := map[work.Hash]bool{}
 	for _, u := range all {
 		u.mu.Lock()
-		err := e.readNote(u, noted)
+		err := r.engine.readNote(u, noted)
 		u.mu.Unlock()
 		if err != nil {
 			return err
@@ -285,7 +291,7 @@ func (e *Engine) HeldOf(hashes []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if due, _, err := e.due(); err != nil || due {
+	if due, _, err := e.erasing.due(); err != nil || due {
 		return nil, errors.Join(err, errDropsDue)
 	}
 	held := make([]byte, 0, len(hashes)/size)

@@ -46,7 +46,7 @@ func TestFollowedDropSurvivesCrashes(t *testing.T) {
 		t.Errorf("it answers BEFORE it has dropped anything: %v", err)
 	}
 	copies := w.copyErasure(t)
-	if err := w.dropFollowed(); err != nil {
+	if err := w.erasing.dropFollowed(); err != nil {
 		t.Fatal(err)
 	}
 	w.checkDropped(t, w.Engine)
@@ -57,7 +57,7 @@ func TestFollowedDropSurvivesCrashes(t *testing.T) {
 	copies["replayed"] = replayed
 	for name, dir := range copies {
 		e := start(t, askOther(quiet(dir)))
-		if err := e.dropFollowed(); err != nil {
+		if err := e.erasing.dropFollowed(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		w.checkDropped(t, e)
@@ -105,7 +105,7 @@ func TestDroppedIsCheckedTwice(t *testing.T) {
 	if err := (datadir.Erasure{Due: true}).Write(w.config.Dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.dropFollowed(); err != nil {
+	if err := w.erasing.dropFollowed(); err != nil {
 		t.Fatal(err)
 	}
 	w.checkDropped(t, w.Engine)
@@ -128,15 +128,16 @@ func TestHeldOf(t *testing.T) {
 // published: it would find nothing to do in the earlier state, and not look again.
 func TestErasuresWaitForTheView(t *testing.T) {
 	e := &Engine{}
-	e.erasing.followed = make(chan struct{}, 1)
-	due, err := e.noteErasures([]identity.Event{&identity.ContentErased{}})
+	e.erasing = newEraser(e)
+	due, err := e.erasing.noteErasures([]identity.Event{&identity.ContentErased{}})
 	if !due || err != nil {
 		t.Fatalf("an erasure is due: %v, %v", due, err)
 	}
 	if len(e.erasing.followed) != 0 {
 		t.Error("followErasures is woken BEFORE the event is published")
 	}
-	if due, err = e.noteErasures([]identity.Event{&identity.ContentPurged{}}); due || err != nil {
+	due, err = e.erasing.noteErasures([]identity.Event{&identity.ContentPurged{}})
+	if due || err != nil {
 		t.Errorf("nothing is due yet: %v, %v", due, err)
 	}
 }
@@ -176,7 +177,7 @@ func TestDropsStayDueOutsideTheGroup(t *testing.T) {
 		config := quiet(dir)
 		for range 2 {
 			e := start(t, config)
-			if err := e.dropFollowed(); err != nil {
+			if err := e.erasing.dropFollowed(); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 			w.checkDropped(t, e)
@@ -200,7 +201,7 @@ func TestDropsWaitForDamagedProjects(t *testing.T) {
 	if err := (datadir.Erasure{Due: true}).Write(w.config.Dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.dropFollowed(); fault.CodeOf(err) != fault.StateConflict {
+	if err := w.erasing.dropFollowed(); fault.CodeOf(err) != fault.StateConflict {
 		t.Errorf("beside a damaged project: %v", err)
 	}
 	if note, err := datadir.ReadErasure(w.config.Dir); err != nil || !note.Due {
@@ -209,7 +210,7 @@ func TestDropsWaitForDamagedProjects(t *testing.T) {
 	if err := w.RemoveProject(w.damaged, "damaged"); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.dropFollowed(); err != nil {
+	if err := w.erasing.dropFollowed(); err != nil {
 		t.Errorf("AFTER it was removed: %v", err)
 	}
 	if note, err := datadir.ReadErasure(w.config.Dir); err != nil || note.Due {

@@ -186,7 +186,7 @@ type Engine struct {
 	summaries summaries
 	failure   atomic.Pointer[error]
 	saver     saver
-	erasing   eraser
+	erasing   *eraser
 	uploading uploading
 	space     *diskSpace
 	// advancing is held while a test moves the clock.
@@ -227,7 +227,7 @@ func Open(config Config) (*Engine, *Recovery, error) {
 	e.feed = newFollower(e)
 	e.search = newSearching(e)
 	e.identity.seeing = xsync.NewMapOf[id.ID, struct{}]()
-	e.erasing.followed, e.erasing.stop = make(chan struct{}, 1), e.stop
+	e.erasing = newEraser(e)
 	e.erasing.follow()
 	e.repairing = make(chan struct{}, 1)
 	began := time.Now()
@@ -254,9 +254,9 @@ func Open(config Config) (*Engine, *Recovery, error) {
 	go e.evictLoop()
 	go e.sweepLoop()
 	go e.uploadLoop()
-	go e.endLoop()
+	go e.erasing.endLoop()
 	go e.saveLoop()
-	go e.followErasures()
+	go e.erasing.followErasures()
 	go e.repairLoop()
 	go e.checkLoop()
 	return e, report, nil
@@ -362,7 +362,7 @@ func (e *Engine) Close() error {
 	e.stopped.Wait()
 	e.barrier()
 	e.inFlight.Wait()
-	e.erasing.ended()
+	e.erasing.wait()
 	ended := []*actor.Future{e.system.Root.PoisonFuture(e.identity.pid)}
 	e.handles.Range(func(_ id.ID, h *handle) bool {
 		h.mu.Lock()
@@ -415,7 +415,7 @@ func (e *Engine) Now() int64 { return e.clock.Now() }
 func (e *Engine) Advance(millis int64) int64 {
 	now := e.advance(millis)
 	e.expire(index.Expiry{}, math.MaxInt)
-	e.dropEnded()
+	e.erasing.dropEnded()
 	e.sweepUploads()
 	if err := e.feed.expire(); err != nil {
 		e.log.Error("cannot remove expired events", "error", err)

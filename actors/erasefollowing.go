@@ -22,11 +22,12 @@ var errErasureStopped = errors.New("actors: the erasure was stopped")
 
 // followErasures erases from the disk of this server what the one that led has erased from its own:
 // at the start, for what an earlier run has not finished, and whenever an erasure is followed.
-func (e *Engine) followErasures() {
-	e.whenWoken(e.erasing.followed, func(err error) {
+func (r *eraser) followErasures() {
+	e := r.engine
+	e.whenWoken(r.followed, func(err error) {
 		e.log.Error("cannot erase what was purged or removed; this server tries again", "error", err)
 	}, func() error {
-		return errors.Join(e.eraseFollowed(), e.dropFollowed(), e.dropGivenUp())
+		return errors.Join(r.eraseFollowed(), r.dropFollowed(), r.dropGivenUp())
 	})
 }
 
@@ -84,9 +85,10 @@ func (r *eraser) follow() {
 // eraseFollowed erases the purged contents that have left the disk of the server that led, and are
 // on the disk of this one. The steps are those of erase, without entries of the log. The contents
 // leave the packs, and the log, last: a start finds there what is left to be done.
-func (e *Engine) eraseFollowed() error {
-	e.erasing.Lock()
-	defer e.erasing.Unlock()
+func (r *eraser) eraseFollowed() error {
+	e := r.engine
+	r.running.Lock()
+	defer r.running.Unlock()
 	var gone []blobs.Hash
 	var texts []work.Hash
 	for _, one := range e.Identity().PurgedContents() {
@@ -105,15 +107,15 @@ func (e *Engine) eraseFollowed() error {
 	}
 	// Tasks have lost what they keep of the texts by entries that this server has followed.
 	keeping := map[id.ID]bool{}
-	err := e.naming(texts, false, func(project id.ID) error {
+	err := r.naming(texts, false, func(project id.ID) error {
 		keeping[project] = true
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	err = e.erasing.run([]erasureStep{
-		{"followed", func() error { e.blobs.Forget(gone); return e.renewLogFollowed() }},
+	err = r.run([]erasureStep{
+		{"followed", func() error { e.blobs.Forget(gone); return r.renewLogFollowed() }},
 		{"log", func() error {
 			if len(keeping) == 0 {
 				return nil
@@ -121,7 +123,7 @@ func (e *Engine) eraseFollowed() error {
 			// The files of a generation stay until the second one after it is there.
 			return errors.Join(e.save(keeping, atOnce), e.Save())
 		}},
-		{"sections", func() error { return e.purgePacks(gone, texts) }},
+		{"sections", func() error { return r.purgePacks(gone, texts) }},
 	})
 	if err != nil {
 		return err
@@ -133,9 +135,10 @@ func (e *Engine) eraseFollowed() error {
 // renewLogFollowed is renewLog for a server that may not lead. The entry behind those that leave
 // the log is asked for until it is there. Then snapshots are saved until the log was cut. Entries
 // that the group has not agreed on stay until it has, so more are asked for meanwhile. Those of a
-// damaged project stay until the server is made anew, for which nobody waits here. The lock of
-// erasing is held.
-func (e *Engine) renewLogFollowed() error {
+// damaged project stay until the server is made anew, for which nobody waits here. The caller
+// holds running.
+func (r *eraser) renewLogFollowed() error {
+	e := r.engine
 	if err := e.requireApplied(); err != nil {
 		return err
 	}
@@ -143,12 +146,12 @@ func (e *Engine) renewLogFollowed() error {
 	e.journal.Roll()
 	err := e.repeat(func() (bool, error) {
 		if e.journal.Durable() <= edge {
-			e.askMark()
+			r.askMark()
 		}
 		return e.journal.Durable() > edge, nil
 	})
 	if err == nil {
-		err = e.erasing.step("segment")
+		err = r.step("segment")
 	}
 	if err != nil {
 		return err
@@ -156,7 +159,7 @@ func (e *Engine) renewLogFollowed() error {
 	if err := e.search.renew(); err != nil {
 		return fmt.Errorf("search index: %w", err)
 	}
-	if err := e.erasing.step("search"); err != nil {
+	if err := r.step("search"); err != nil {
 		return err
 	}
 	return e.repeat(func() (bool, error) {
@@ -166,13 +169,14 @@ func (e *Engine) renewLogFollowed() error {
 		if e.journal.Stats().First > edge {
 			return true, nil
 		}
-		e.askMark()
+		r.askMark()
 		return false, e.requireApplied()
 	})
 }
 
 // askMark has the server that leads append an entry.
-func (e *Engine) askMark() {
+func (r *eraser) askMark() {
+	e := r.engine
 	if e.leading() != 0 {
 		e.Mark()
 	} else if e.config.AskMark != nil {

@@ -21,7 +21,7 @@ func (e *Engine) Follow(position uint64, payload []byte) error {
 	}
 	e.clock.note(decoded.Now)
 	if decoded.Target == datadir.TargetContents {
-		if err := e.noteContents(&decoded); err != nil {
+		if err := e.erasing.noteContents(&decoded); err != nil {
 			return inLog(position, err)
 		}
 	}
@@ -60,7 +60,7 @@ func (e *Engine) followIdentity(in *replayed) error {
 	for _, event := range events {
 		state.Apply(event, in.entry.Now)
 	}
-	erased, err := e.noteErasures(events)
+	erased, err := e.erasing.noteErasures(events)
 	if err != nil {
 		return err
 	}

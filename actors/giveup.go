@@ -42,7 +42,7 @@ func (e *Engine) GiveUp(upload id.ID, hashes []byte) (done bool, err error) {
 	if err := e.appendContents(entry); err != nil {
 		return false, err
 	}
-	return true, e.noteContents(entry)
+	return true, e.erasing.noteContents(entry)
 }
 
 // giveUpNoted has the contents in the note of an upload be given up, and reports whether the note
@@ -101,7 +101,8 @@ func setOf(hashes []byte) map[work.Hash]bool {
 // noteContents notes what an entry of contents gives up. What the entry brings leaves the note
 // BEFORE it is stored: either a Drop has begun BEFORE that, which keeps it then, or the Drop does
 // not find it in the note. The note is durable when noteContents returns.
-func (e *Engine) noteContents(entry *datadir.Entry) error {
+func (r *eraser) noteContents(entry *datadir.Entry) error {
+	e := r.engine
 	hashes := entry.Result
 	if len(hashes)%len(work.Hash{}) != 0 {
 		return errGivenUp
@@ -114,10 +115,10 @@ func (e *Engine) noteContents(entry *datadir.Entry) error {
 		}
 	}
 	given := setOf(hashes)
-	if err := e.changeGivenUp(given, brought); err != nil || len(given) == 0 {
+	if err := r.changeGivenUp(given, brought); err != nil || len(given) == 0 {
 		return err
 	}
-	e.erasing.follow()
+	r.follow()
 	e.uploading.mu.Lock()
 	defer e.uploading.mu.Unlock()
 	if u := e.uploading.mu.of[entry.ID]; u != nil {
@@ -128,13 +129,13 @@ func (e *Engine) noteContents(entry *datadir.Entry) error {
 }
 
 // changeGivenUp adds contents to the note of what was given up, and takes others out of it.
-func (e *Engine) changeGivenUp(given map[work.Hash]bool, kept iter.Seq[blobs.Hash]) error {
+func (r *eraser) changeGivenUp(given map[work.Hash]bool, kept iter.Seq[blobs.Hash]) error {
 	if len(given) == 0 {
-		if noted, _, err := e.givenUp(); err != nil || len(noted) == 0 {
+		if noted, _, err := r.givenUp(); err != nil || len(noted) == 0 {
 			return err
 		}
 	}
-	return e.changeErasure(func(note *datadir.Erasure) {
+	return r.changeErasure(func(note *datadir.Erasure) {
 		left := setOf(note.GivenUp)
 		maps.Copy(left, given)
 		for hash := range kept {
@@ -145,19 +146,20 @@ func (e *Engine) changeGivenUp(given map[work.Hash]bool, kept iter.Seq[blobs.Has
 }
 
 // givenUp are the contents that were given up, and how often that was noted.
-func (e *Engine) givenUp() (map[work.Hash]bool, int, error) {
-	e.erasing.noted.Lock()
-	defer e.erasing.noted.Unlock()
-	note, err := datadir.ReadErasure(e.config.Dir)
-	return setOf(note.GivenUp), e.erasing.noted.count, err
+func (r *eraser) givenUp() (map[work.Hash]bool, int, error) {
+	r.noted.Lock()
+	defer r.noted.Unlock()
+	note, err := datadir.ReadErasure(r.engine.config.Dir)
+	return setOf(note.GivenUp), r.noted.count, err
 }
 
 // dropGivenUp drops the contents that were given up and that no project names. While a project is
 // damaged here nobody knows what it names: the note stays until the next entry or the next start.
-func (e *Engine) dropGivenUp() error {
-	e.erasing.Lock()
-	defer e.erasing.Unlock()
-	only, count, err := e.givenUp()
+func (r *eraser) dropGivenUp() error {
+	e := r.engine
+	r.running.Lock()
+	defer r.running.Unlock()
+	only, count, err := r.givenUp()
 	if err != nil || len(only) == 0 {
 		return err
 	}
@@ -171,7 +173,7 @@ func (e *Engine) dropGivenUp() error {
 	}
 	if held {
 		// BEFORE the snapshot: each try would save one.
-		if damaged, err := e.anyDamaged(); err != nil || damaged {
+		if damaged, err := r.anyDamaged(); err != nil || damaged {
 			return err
 		}
 		// What is still in the log gets into a pack, and a start does not find it in the log any more.
@@ -179,21 +181,21 @@ func (e *Engine) dropGivenUp() error {
 			return err
 		}
 		err := e.blobs.Drop(func() (_ []blobs.Hash, err error) {
-			if only, count, err = e.givenUp(); err != nil {
+			if only, count, err = r.givenUp(); err != nil {
 				return nil, err
 			}
-			return e.unnamed(only)
+			return r.unnamed(only)
 		})
 		if err != nil {
 			return err
 		}
 	}
-	err = e.changeErasure(func(note *datadir.Erasure) {
+	err = r.changeErasure(func(note *datadir.Erasure) {
 		// What was noted meanwhile may have come too late for this time.
-		if e.erasing.noted.count == count {
+		if r.noted.count == count {
 			note.GivenUp = nil
 		} else {
-			e.erasing.follow()
+			r.follow()
 		}
 	})
 	return err
@@ -202,12 +204,13 @@ func (e *Engine) dropGivenUp() error {
 // anyDamaged reports whether a project is damaged that a group needs to know all of. It reads all
 // projects, and keeps none in memory that was not there. Of a single server damaged projects name
 // nothing (namedByAll).
-func (e *Engine) anyDamaged() (bool, error) {
+func (r *eraser) anyDamaged() (bool, error) {
+	e := r.engine
 	if !e.config.SharedJournal {
 		return false, nil
 	}
 	for _, project := range e.projects() {
-		if err := e.erasing.goOn(); err != nil {
+		if err := r.goOn(); err != nil {
 			return false, err
 		}
 		h, ok := e.handles.Load(project)

@@ -69,7 +69,7 @@ func (g *giveUpGroup) check(what string, servers ...int) {
 	g.t.Helper()
 	for _, server := range servers {
 		e := g.nodes[server].e
-		if err := e.dropGivenUp(); err != nil {
+		if err := e.erasing.dropGivenUp(); err != nil {
 			g.t.Errorf("%s: server %d: %v", what, server, err)
 		}
 		if e.holds(g.alone) || !e.holds(g.kept) {
@@ -90,7 +90,7 @@ func TestMembersDropWhatIsGivenUp(t *testing.T) {
 	}
 	for _, n := range g.nodes {
 		// The loop would drop BEFORE the test looks.
-		n.e.erasing.Lock()
+		n.e.erasing.running.Lock()
 	}
 	g.nodes[0].e.sweepUploads()
 	saveAll(t, g.nodes[2].e)
@@ -99,7 +99,7 @@ func TestMembersDropWhatIsGivenUp(t *testing.T) {
 		copies[server], firsts[server] = crashCopy(t, g.nodes[server].config.Dir), g.nodes[server].first
 	}
 	for _, n := range g.nodes {
-		n.e.erasing.Unlock()
+		n.e.erasing.running.Unlock()
 	}
 	g.check("live", 0, 1, 2)
 	for server, dir := range copies {
@@ -138,17 +138,17 @@ func TestDeposedServerHasContentsGivenUp(t *testing.T) {
 func TestSharedAgainIsNotGivenUp(t *testing.T) {
 	g := newGiveUpGroup(t)
 	for _, n := range g.nodes {
-		n.e.erasing.Lock()
+		n.e.erasing.running.Lock()
 	}
 	g.nodes[0].e.sweepUploads()
 	running := beginImport(t, g.nodes[0].e, g.record)
 	store(t, running, g.alone)
 	for _, n := range g.nodes {
-		n.e.erasing.Unlock()
+		n.e.erasing.running.Unlock()
 	}
 	g.restart(2, func() {})
 	for _, n := range g.nodes {
-		if err := n.e.dropGivenUp(); err != nil {
+		if err := n.e.erasing.dropGivenUp(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -173,7 +173,8 @@ func TestGivenUpIsChecked(t *testing.T) {
 		t.Errorf("%v, %v", done, err)
 	}
 	for server, n := range g.nodes {
-		if err := n.e.dropGivenUp(); err != nil || !n.e.holds(g.kept) || !g.has(server, 0, "kept.txt") {
+		err := n.e.erasing.dropGivenUp()
+		if err != nil || !n.e.holds(g.kept) || !g.has(server, 0, "kept.txt") {
 			t.Errorf("server %d: %v", server, err)
 		}
 	}
@@ -194,8 +195,8 @@ func TestNoteIsNotWrittenInVain(t *testing.T) {
 	running.End(fault.New(fault.QuotaExceeded, "Full."))
 	for _, n := range g.nodes {
 		// The loop would drop BEFORE the test looks.
-		n.e.erasing.Lock()
-		defer n.e.erasing.Unlock()
+		n.e.erasing.running.Lock()
+		defer n.e.erasing.running.Unlock()
 	}
 	g.nodes[0].e.sweepUploads()
 	written := time.UnixMilli(1_000_000)
@@ -227,22 +228,22 @@ func TestGivenUpBesideDamage(t *testing.T) {
 	}
 	for _, n := range g.nodes {
 		// The loop would drop BEFORE the test looks.
-		n.e.erasing.Lock()
+		n.e.erasing.running.Lock()
 	}
 	g.nodes[0].e.sweepUploads()
 	for _, n := range g.nodes {
-		n.e.erasing.Unlock()
+		n.e.erasing.running.Unlock()
 	}
 	g.check("intact", 0, 1)
 	e := g.nodes[2].e
 	saved := e.snapshot.Generation()
-	if err := e.dropGivenUp(); err != nil {
+	if err := e.erasing.dropGivenUp(); err != nil {
 		t.Error(err)
 	}
 	if now := e.snapshot.Generation(); now != saved {
 		t.Errorf("generation %d was saved AFTER %d", now, saved)
 	}
-	noted, _, err := e.givenUp()
+	noted, _, err := e.erasing.givenUp()
 	if err != nil || !noted[blobOf(g.alone).Hash] || !e.holds(g.alone) {
 		t.Errorf("noted: %d, stored: %v, %v", len(noted), e.holds(g.alone), err)
 	}
@@ -303,13 +304,13 @@ func TestImportIsRepeatedDuringDrop(t *testing.T) {
 	running.End(fault.New(fault.QuotaExceeded, "Full."))
 	for _, n := range g.nodes {
 		// The loops would drop BEFORE the import is repeated.
-		n.e.erasing.Lock()
+		n.e.erasing.running.Lock()
 	}
 	e.sweepUploads()
 	running = begin()
 	drop := func() {
-		e.erasing.Unlock()
-		if err := e.dropGivenUp(); err != nil {
+		e.erasing.running.Unlock()
+		if err := e.erasing.dropGivenUp(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -319,9 +320,9 @@ func TestImportIsRepeatedDuringDrop(t *testing.T) {
 	}
 	for server, n := range g.nodes {
 		if server > 0 {
-			n.e.erasing.Unlock()
+			n.e.erasing.running.Unlock()
 		}
-		if err := n.e.dropGivenUp(); err != nil {
+		if err := n.e.erasing.dropGivenUp(); err != nil {
 			t.Error(err)
 		}
 		for at, text := range texts {

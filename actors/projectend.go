@@ -23,7 +23,8 @@ const (
 )
 
 // endLoop drops deleted projects some time after they ended, and goes on with erasures that failed.
-func (e *Engine) endLoop() {
+func (r *eraser) endLoop() {
+	e := r.engine
 	defer e.stopped.Done()
 	tick := time.NewTicker(e.config.SweepEvery)
 	defer tick.Stop()
@@ -36,7 +37,7 @@ func (e *Engine) endLoop() {
 			// Projects that the index does not know after a start are loaded by the next snapshot.
 			stale := e.projections.stale.sets.Load()&uint32(index.ForMemberships) != 0
 			leads := e.leading() != 0
-			if now := e.Now(); leads && !stale && now >= next && e.dropEnded() {
+			if now := e.Now(); leads && !stale && now >= next && r.dropEnded() {
 				next = now + dropEndedEvery
 			}
 		}
@@ -47,47 +48,47 @@ func (e *Engine) endLoop() {
 // whether there were any. What fails is tried again by the next call, and by the next start. So is
 // what an operator has purged or removed: BEFORE the others, because the index does not name a
 // project that was removed.
-func (e *Engine) dropEnded() (any bool) {
-	if e.erasureDue() {
-		if err := e.resumeErasure(); err != nil {
-			e.logErasure(err)
+func (r *eraser) dropEnded() (any bool) {
+	if r.erasureDue() {
+		if err := r.resumeErasure(); err != nil {
+			r.logErasure(err)
 			return true
 		}
 		any = true
 	}
 	for {
-		notes := e.ended(dropEndedAtOnce)
+		notes := r.ended(dropEndedAtOnce)
 		if len(notes) == 0 {
 			return any
 		}
 		any = true
-		if err := e.DropProjects(notes...); err != nil {
-			e.logErasure(err)
+		if err := r.engine.DropProjects(notes...); err != nil {
+			r.logErasure(err)
 			return any
 		}
-		e.log.Info("dropped deleted projects", "count", len(notes))
+		r.engine.log.Info("dropped deleted projects", "count", len(notes))
 	}
 }
 
 // logErasure logs why an erasure that nobody waits for has failed.
-func (e *Engine) logErasure(err error) {
+func (r *eraser) logErasure(err error) {
 	if fault.CodeOf(err) != fault.ShuttingDown {
-		e.log.Error("cannot erase what was purged, removed or deleted; it is tried again later",
+		r.engine.log.Error("cannot erase what was purged, removed or deleted; it is tried again later",
 			"error", err)
 	}
 }
 
 // ended returns deleted projects that cannot be restored any more, up to a number, and first those
 // that ended first. Those that cannot be read now do not count: the ones behind them are returned.
-func (e *Engine) ended(most int) (notes []*identity.DropProject) {
-	now, seen := e.Now(), 0
+func (r *eraser) ended(most int) (notes []*identity.DropProject) {
+	now, seen := r.engine.Now(), 0
 	for {
-		due := e.Indexes(index.ForMemberships).Memberships.Ended(now, seen+most-len(notes))
+		due := r.engine.Indexes(index.ForMemberships).Memberships.Ended(now, seen+most-len(notes))
 		if len(due) <= seen {
 			return notes
 		}
 		for _, project := range due[seen:] {
-			if e.hasEnded(project, now) {
+			if r.hasEnded(project, now) {
 				notes = append(notes, &identity.DropProject{Project: project, Reason: endedReason})
 			}
 		}
@@ -97,14 +98,14 @@ func (e *Engine) ended(most int) (notes []*identity.DropProject) {
 
 // hasEnded reports whether a project cannot be restored any more. No order that restores it is in
 // flight then, and none can come: the clock never goes back.
-func (e *Engine) hasEnded(project id.ID, now int64) bool {
+func (r *eraser) hasEnded(project id.ID, now int64) bool {
 	// The answer waits for the orders before.
-	settled, err := e.Do(api.Order{Project: project, Command: new(work.ExpireClaims)})
+	settled, err := r.engine.Do(api.Order{Project: project, Command: new(work.ExpireClaims)})
 	if errors.Is(err, api.ErrDamaged) {
 		return false // It is logged once. In a group another server leads soon.
 	}
 	if err != nil {
-		e.log.Warn("cannot drop deleted project",
+		r.engine.log.Warn("cannot drop deleted project",
 			"project", project.Format(id.Project), "error", err)
 		return false
 	}

@@ -131,10 +131,10 @@ func TestEndedProjectsSurviveCrashes(t *testing.T) {
 	w.checkDropped(t, w.Engine)
 	for _, name := range sampleOf(names) {
 		e := start(t, quiet(copies[name]))
-		if err := e.resumeErasure(); err != nil {
+		if err := e.erasing.resumeErasure(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		e.dropEnded()
+		e.erasing.dropEnded()
 		w.checkDropped(t, e)
 		checkMemberships(t, name, e)
 		stop(t, e)
@@ -255,7 +255,7 @@ func TestFailedErasureIsTriedAgain(t *testing.T) {
 				t.Fatalf("it has failed: %v, %v", *failed, err)
 			}
 			w.Advance(dropEndedEvery)
-			if w.erasureDue() {
+			if w.erasing.erasureDue() {
 				t.Error("the erasure is still due")
 			}
 			if name, err := disktest.Holding(w.config.Dir, sharedText); err != nil || name != "" {
@@ -286,7 +286,7 @@ func TestDamagedProjectsKeepNoOthers(t *testing.T) {
 	if first := e.Indexes(index.ForMemberships).Memberships.Ended(e.Now(), 1); first[0] != damaged {
 		t.Fatalf("%s ends first", first[0].Format(id.Project))
 	}
-	if ended := e.ended(1); len(ended) != 1 || ended[0].Project != sound {
+	if ended := e.erasing.ended(1); len(ended) != 1 || ended[0].Project != sound {
 		t.Errorf("to be dropped: %v", ended)
 	}
 }

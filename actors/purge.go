@@ -20,8 +20,8 @@ import (
 // on, and after an error dropEnded. Errors: VALIDATION_FAILED, QUOTA_EXCEEDED; those of
 // requireSound: any project may name it.
 func (e *Engine) PurgeContent(hash work.Hash, reason string) error {
-	e.erasing.Lock()
-	defer e.erasing.Unlock()
+	e.erasing.running.Lock()
+	defer e.erasing.running.Unlock()
 	content, err := e.blobs.Get(blobs.Hash(hash))
 	removed, isMark := work.RemovedContent(content)
 	switch {
@@ -43,17 +43,18 @@ func (e *Engine) PurgeContent(hash work.Hash, reason string) error {
 	if _, err := e.OperatorDo(command); err != nil {
 		return err
 	}
-	return e.erase()
+	return e.erasing.erase()
 }
 
-// eraser is held while purged contents, or the data of removed projects, leave the disk.
+// eraser takes purged contents, and the data of removed projects, off the disk. It runs one erasure
+// at a time.
 type eraser struct {
-	sync.Mutex
+	engine *Engine
+	// running is held by the one erasure at a time, and by those who store what it must not meet.
+	running sync.Mutex
 	// hook is called between any two steps, with the name of the one that is over. Tests copy the
-	// data directory there, or have the erasure fail. It is set under the lock.
+	// data directory there, or have the erasure fail. It is set while running is held.
 	hook func(step string) error
-	// stop is that of the engine: no step begins, and no further project is read, AFTER it is closed.
-	stop <-chan struct{}
 	// followed has a value when followErasures has to look.
 	followed chan struct{}
 	// noted guards the file that says what is due, and counts how often it was written.
@@ -61,6 +62,10 @@ type eraser struct {
 		sync.Mutex
 		count int
 	}
+}
+
+func newEraser(e *Engine) *eraser {
+	return &eraser{engine: e, followed: make(chan struct{}, 1)}
 }
 
 // step is called between any two steps: SHUTTING_DOWN.
@@ -73,21 +78,22 @@ func (r *eraser) step(name string) error {
 	return r.goOn()
 }
 
-// goOn returns SHUTTING_DOWN once the engine stops. What takes long asks often.
+// goOn returns SHUTTING_DOWN once the engine stops: no further step begins then. What takes long
+// asks often.
 func (r *eraser) goOn() error {
 	select {
-	case <-r.stop:
+	case <-r.engine.stop:
 		return fault.Stopping()
 	default:
 		return nil
 	}
 }
 
-// ended returns AFTER the erasure that runs has ended.
-func (r *eraser) ended() {
-	r.Lock()
+// wait returns AFTER the erasure that runs has ended.
+func (r *eraser) wait() {
+	r.running.Lock()
 	//lint:ignore SA2001 taking the lock is the point
-	r.Unlock()
+	r.running.Unlock()
 }
 
 // erasureStep is one of the steps of an erasure. It has the name of what is over when it begins.
@@ -111,25 +117,26 @@ func (r *eraser) run(steps []erasureStep) error {
 }
 
 // erasureDue reports whether identity names what is to be erased. An erasure that runs is among it.
-func (e *Engine) erasureDue() bool {
-	state := e.Identity()
+func (r *eraser) erasureDue() bool {
+	state := r.engine.Identity()
 	return len(state.Drops()) > 0 || slices.ContainsFunc(state.PurgedContents(),
 		func(one identity.Purged) bool { return one.ErasedAt == 0 })
 }
 
 // resumeErasure erases what was purged, and drops the projects that were removed, BEFORE the
 // process died or a step failed.
-func (e *Engine) resumeErasure() error {
-	e.erasing.Lock()
-	defer e.erasing.Unlock()
-	return errors.Join(e.erase(), e.drop())
+func (r *eraser) resumeErasure() error {
+	r.running.Lock()
+	defer r.running.Unlock()
+	return errors.Join(r.erase(), r.drop())
 }
 
 // erase removes purged contents from the disk. The mark is published, so that later writes of them
 // are refused. Then, in this order: orders in flight end; tasks lose what they keep of the texts;
-// the log is renewed; packs, and sections of these tasks, are written again. The lock of erasing is
-// held.
-func (e *Engine) erase() error {
+// the log is renewed; packs, and sections of these tasks, are written again. The caller holds
+// running.
+func (r *eraser) erase() error {
+	e := r.engine
 	var hashes [][32]byte
 	var gone []blobs.Hash
 	var texts []work.Hash
@@ -143,11 +150,11 @@ func (e *Engine) erase() error {
 		return nil
 	}
 	var keeping map[id.ID]bool
-	return e.erasing.run([]erasureStep{
+	return r.run([]erasureStep{
 		{"marked", e.settleOrders},
-		{"settled", func() (err error) { keeping, err = e.forgetTexts(texts); return err }},
-		{"texts", func() error { e.blobs.Forget(gone); return e.renewLog() }},
-		{"log", func() error { return e.purgePacks(gone, texts) }},
+		{"settled", func() (err error) { keeping, err = r.forgetTexts(texts); return err }},
+		{"texts", func() error { e.blobs.Forget(gone); return r.renewLog() }},
+		{"log", func() error { return r.purgePacks(gone, texts) }},
 		{"contents", func() error {
 			if len(keeping) == 0 {
 				return nil
@@ -163,21 +170,21 @@ func (e *Engine) erase() error {
 }
 
 // purgePacks removes contents from the packs, those that are damaged, too.
-func (e *Engine) purgePacks(gone []blobs.Hash, hashes []work.Hash) error {
-	err := e.blobs.Purge(gone)
+func (r *eraser) purgePacks(gone []blobs.Hash, hashes []work.Hash) error {
+	err := r.engine.blobs.Purge(gone)
 	if err == nil {
-		e.corrupted.clear(hashes...)
+		r.engine.corrupted.clear(hashes...)
 	}
 	return err
 }
 
 // forgetTexts has tasks lose what they keep of purged texts. It returns the projects that name, or
 // have named, one of them: earlier sections may have what they kept.
-func (e *Engine) forgetTexts(hashes []work.Hash) (keeping map[id.ID]bool, err error) {
+func (r *eraser) forgetTexts(hashes []work.Hash) (keeping map[id.ID]bool, err error) {
 	keeping = map[id.ID]bool{}
-	err = e.naming(hashes, e.config.SharedJournal, func(project id.ID) error {
+	err = r.naming(hashes, r.engine.config.SharedJournal, func(project id.ID) error {
 		keeping[project] = true
-		_, err := e.Do(api.Order{Project: project, Command: &work.ForgetTexts{Hashes: hashes}})
+		_, err := r.engine.Do(api.Order{Project: project, Command: &work.ForgetTexts{Hashes: hashes}})
 		return err
 	})
 	return keeping, err
@@ -186,11 +193,12 @@ func (e *Engine) forgetTexts(hashes []work.Hash) (keeping map[id.ID]bool, err er
 // naming calls each for the projects that name one of some texts, or have named it, until that
 // fails. A damaged project is left out: it can lose nothing before it is removed. Where all are
 // needed it is an error, that of errDamagedHere.
-func (e *Engine) naming(
+func (r *eraser) naming(
 	hashes []work.Hash, needsAll bool, each func(project id.ID) error,
 ) error {
+	e := r.engine
 	for _, project := range e.projects() {
-		if err := e.erasing.goOn(); err != nil {
+		if err := r.goOn(); err != nil {
 			return err
 		}
 		h, ok := e.handles.Load(project)
@@ -220,7 +228,8 @@ func (e *Engine) naming(
 // renewLog returns AFTER everything that was in the log when it was called has left it, and the
 // search index was removed to be made again. The log begins a new segment; the search index is
 // renewed; a snapshot is saved, and the log cut in front of that segment.
-func (e *Engine) renewLog() error {
+func (r *eraser) renewLog() error {
+	e := r.engine
 	if err := e.requireApplied(); err != nil {
 		return err
 	}
@@ -233,13 +242,13 @@ func (e *Engine) renewLog() error {
 	if _, err := e.OperatorDo(&identity.BeginErasure{}); err != nil {
 		return err
 	}
-	if err := e.erasing.step("segment"); err != nil {
+	if err := r.step("segment"); err != nil {
 		return err
 	}
 	if err := e.search.renew(); err != nil {
 		return fmt.Errorf("search index: %w", err)
 	}
-	if err := e.erasing.step("search"); err != nil {
+	if err := r.step("search"); err != nil {
 		return err
 	}
 	if err := e.Save(); err != nil {

@@ -38,8 +38,8 @@ func (e *Engine) resume(before journal.Reign) journal.Reign {
 		e.freeSuspended()
 	}
 	if begins {
-		if err := e.resumeErasure(); err != nil {
-			e.logErasure(err)
+		if err := e.erasing.resumeErasure(); err != nil {
+			e.erasing.logErasure(err)
 		}
 	}
 	return reign

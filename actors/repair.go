@@ -98,8 +98,8 @@ func (e *Engine) storeRepaired(got []work.Blob) error {
 	if len(got) == 0 {
 		return nil
 	}
-	e.erasing.Lock()
-	defer e.erasing.Unlock()
+	e.erasing.running.Lock()
+	defer e.erasing.running.Unlock()
 	batch, err := e.blobs.Begin()
 	if err != nil {
 		return err
@@ -156,8 +156,8 @@ func (e *Engine) check(unread blobs.Unread) {
 	if !e.blobs.Check(unread) {
 		return
 	}
-	e.erasing.Lock()
-	defer e.erasing.Unlock()
+	e.erasing.running.Lock()
+	defer e.erasing.running.Unlock()
 	hash := work.Hash(unread.Hash)
 	if e.repairable(hash) && !e.blobs.Keep(unread) {
 		_, _ = e.content(hash)

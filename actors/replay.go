@@ -90,7 +90,7 @@ func (e *Engine) replay(report *Recovery) error {
 		}
 		report.Entries++
 		if decoded.Target == datadir.TargetContents {
-			if err := e.noteContents(&decoded); err != nil {
+			if err := e.erasing.noteContents(&decoded); err != nil {
 				return inLog(position, err)
 			}
 		}
@@ -173,7 +173,7 @@ func (e *Engine) replayIdentity(in *replayed) error {
 	if err != nil {
 		return err
 	}
-	erased, err := e.noteErasures(events)
+	erased, err := e.erasing.noteErasures(events)
 	if erased {
 		e.erasing.follow()
 	}

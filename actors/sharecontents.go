@@ -50,7 +50,7 @@ func (e *Engine) contentsEntry(agent id.ID) *datadir.Entry {
 // that.
 func (e *Engine) appendContents(entry *datadir.Entry) error {
 	if len(entry.Blobs) > 0 {
-		if err := e.noteContents(entry); err != nil {
+		if err := e.erasing.noteContents(entry); err != nil {
 			return err
 		}
 	}

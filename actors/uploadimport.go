@@ -127,7 +127,7 @@ func (i *uploadImport) Commit() error {
 	u.givenUp.Store(nil)
 	// All leave the note of what was given up BEFORE they are stored: they are shared one entry after
 	// the other, and a Drop must not take those that come later.
-	if err := e.changeGivenUp(nil, i.batch.Hashes); err != nil {
+	if err := e.erasing.changeGivenUp(nil, i.batch.Hashes); err != nil {
 		return e.uploadFault(err)
 	}
 	if err := i.batch.Commit(); err != nil {
@@ -273,7 +273,7 @@ func (e *Engine) dropNoted(all []*upload) error {
 	}
 	var dropped error
 	if !e.config.SharedJournal {
-		dropped = e.dropUnnamed(only)
+		dropped = e.erasing.dropUnnamed(only)
 		errs = append(errs, dropped)
 	}
 	for _, u := range noted {
@@ -327,16 +327,17 @@ func (e *Engine) removeNote(u *upload) error {
 }
 
 // dropUnnamed drops those of some contents that unnamed returns.
-func (e *Engine) dropUnnamed(only map[work.Hash]bool) error {
-	e.erasing.Lock()
-	defer e.erasing.Unlock()
-	return e.blobs.Drop(func() ([]blobs.Hash, error) { return e.unnamed(only) })
+func (r *eraser) dropUnnamed(only map[work.Hash]bool) error {
+	r.running.Lock()
+	defer r.running.Unlock()
+	return r.engine.blobs.Drop(func() ([]blobs.Hash, error) { return r.unnamed(only) })
 }
 
 // unnamed are those of some contents that no project names, and those that were purged; a Drop has
 // begun. A project may come to name a content by an entry whose outcome was unknown: nothing is
 // dropped unless everything that may take effect is known here.
-func (e *Engine) unnamed(only map[work.Hash]bool) (unnamed []blobs.Hash, err error) {
+func (r *eraser) unnamed(only map[work.Hash]bool) (unnamed []blobs.Hash, err error) {
+	e := r.engine
 	if e.leading() != 0 {
 		// Where this server does not lead any more, their outcomes are in the log.
 		err = e.settleOrders()
@@ -354,7 +355,7 @@ func (e *Engine) unnamed(only map[work.Hash]bool) (unnamed []blobs.Hash, err err
 			delete(only, hash)
 		}
 	}
-	if err := e.keepOthers(nil, only); err != nil {
+	if err := r.keepOthers(nil, only); err != nil {
 		return nil, err
 	}
 	for hash := range only {
