@@ -197,8 +197,8 @@ var contributionOperations = []*Operation{
 		Expensive: true,
 		Params:    contributionParam,
 		Errors: decisionErrorsAnd(fault.RoleRequired, fault.RevisionNotFound,
-			fault.RevisionSuperseded, fault.ContributionConflict, fault.NothingToSubmit,
-			fault.FileLimitReached, fault.ProjectMoved),
+			fault.RevisionSuperseded, fault.TurnHeld, fault.ContributionConflict,
+			fault.NothingToSubmit, fault.FileLimitReached, fault.ProjectMoved),
 		Tag: "contributions", Summary: "Accept a contribution",
 		Doc: "Publishes the current revision. If the head has moved, it is merged. If the " +
 			"merge conflicts, the answer is CONTRIBUTION_CONFLICT, and the author must refresh " +

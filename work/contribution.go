@@ -205,8 +205,8 @@ func errContributionNotFound() error {
 
 // requireUndecided returns a contribution that can be reviewed and decided now:
 // PROJECT_ARCHIVED, CONTRIBUTION_CLOSED.
-func requireUndecided(p *Project, wanted id.ID, stamp Stamp) (*Contribution, error) {
-	if err := requireWritable(p, stamp); err != nil {
+func requireUndecided(p *Project, wanted id.ID) (*Contribution, error) {
+	if err := requireActive(p); err != nil {
 		return nil, err
 	}
 	c, ok := p.Contribution(wanted)
@@ -223,9 +223,9 @@ func requireUndecided(p *Project, wanted id.ID, stamp Stamp) (*Contribution, err
 // requireUndecidedRevision is requireUndecided with the current revision, which must be the one
 // that the caller has read: REVISION_NOT_FOUND, REVISION_SUPERSEDED.
 func requireUndecidedRevision(
-	p *Project, wanted, seen id.ID, stamp Stamp,
+	p *Project, wanted, seen id.ID,
 ) (*Contribution, *Revision, error) {
-	c, err := requireUndecided(p, wanted, stamp)
+	c, err := requireUndecided(p, wanted)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -270,14 +270,16 @@ func (c *AcceptContribution) Authorize(p *Project, agent id.ID) error {
 	return MayWriteFiles.Require(p, agent)
 }
 
-// Decide returns PROJECT_ARCHIVED, TURN_HELD, CONTRIBUTION_CLOSED, REVISION_NOT_FOUND,
-// REVISION_SUPERSEDED, NOTHING_TO_SUBMIT, FILE_LIMIT_REACHED, and an error that is Stale if
-// another plan is needed. It also returns CONTRIBUTION_CONFLICT, with an event that records the
-// conflicts. A workspace that was changed since is moved onto the changeset where that needs no
-// merge.
+// Decide returns PROJECT_ARCHIVED, CONTRIBUTION_CLOSED, REVISION_NOT_FOUND, REVISION_SUPERSEDED,
+// TURN_HELD, NOTHING_TO_SUBMIT, FILE_LIMIT_REACHED, and an error that is Stale if another plan is
+// needed. It also returns CONTRIBUTION_CONFLICT, with an event that records the conflicts. A
+// workspace that was changed since is moved onto the changeset where that needs no merge.
 func (c *AcceptContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
-	contribution, revision, err := requireUndecidedRevision(p, c.Contribution, c.Revision, stamp)
+	contribution, revision, err := requireUndecidedRevision(p, c.Contribution, c.Revision)
 	if err != nil {
+		return Decision{}, err
+	}
+	if err := p.requireNoTurnOfOthers(stamp); err != nil {
 		return Decision{}, err
 	}
 	on, files := revision.workspace(), revision.Files
@@ -413,7 +415,7 @@ func (c *RejectContribution) Authorize(p *Project, agent id.ID) error {
 
 // Decide returns PROJECT_ARCHIVED, CONTRIBUTION_CLOSED, REVISION_NOT_FOUND, REVISION_SUPERSEDED.
 func (c *RejectContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
-	contribution, err := requireUndecided(p, c.Contribution, stamp)
+	contribution, err := requireUndecided(p, c.Contribution)
 	if err != nil {
 		return Decision{}, err
 	}
@@ -465,7 +467,7 @@ func (c *WithdrawContribution) Authorize(p *Project, agent id.ID) error {
 
 // Decide returns PROJECT_ARCHIVED, CONTRIBUTION_CLOSED.
 func (c *WithdrawContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
-	if _, err := requireUndecided(p, c.Contribution, stamp); err != nil {
+	if _, err := requireUndecided(p, c.Contribution); err != nil {
 		return Decision{}, err
 	}
 	withdrawn := &ContributionWithdrawn{

@@ -1,6 +1,7 @@
 package work_test
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -325,5 +326,89 @@ func TestRandomContributions(t *testing.T) {
 	if accepted == 0 || conflicted == 0 || rebased == 0 {
 		t.Errorf("too few cases: %d accepted, %d in conflict, %d with an open workspace, %d moved",
 			accepted, conflicted, kept, rebased)
+	}
+}
+
+// communityWithContribution is a community project that ann made from a bundle with a contribution
+// that is not decided. The contribution changes a.txt.
+func communityWithContribution(t *testing.T) (*world, *work.Contribution) {
+	t.Helper()
+	w := newWorld()
+	begun, changed := []byte("one\n"), []byte("two\n")
+	first, sent := work.Hash(sha256.Sum256(begun)), work.Hash(sha256.Sum256(changed))
+	op := func(action work.Action, blob work.Hash) []work.BundledOp {
+		return []work.BundledOp{{OpRecord: work.OpRecord{
+			Action: action, Path: "a.txt", Blob: blob, Size: 4, Type: "text/plain",
+		}}}
+	}
+	w.must(t, &work.ImportProject{
+		ID: agent("project"), Kind: work.Community, Source: agent("source"),
+		About: work.About{
+			Name: "n", Visibility: work.Public, Reuse: work.AllowReuse, Status: work.Active,
+		},
+		Imported: work.Imported{Whole: true},
+		Contents: map[work.Hash][]byte{first: begun, sent: changed},
+		History:  []work.BundledChangeset{{ID: agent("c"), Ops: op(work.Create, first)}},
+		Files:    []work.BundledFile{{Path: "a.txt", Blob: first, Type: "text/plain"}},
+		Contributions: []work.BundledContribution{{
+			Record: work.Contribution{
+				ID: agent("ctr"), Status: work.SubmittedStatus, Revisions: []id.ID{agent("rev")},
+			},
+			Revisions: []work.BundledRevision{{
+				Record: work.Revision{ID: agent("rev"), Number: 1, Base: agent("c"), Summary: "s"},
+				Ops:    op(work.Modify, sent),
+			}},
+		}},
+	})
+	var made *work.Contribution
+	w.project.Contributions(id.ID{}, func(c *work.Contribution) bool {
+		made = c
+		return false
+	})
+	if made == nil {
+		t.Fatal("no contribution was imported")
+	}
+	return w, made
+}
+
+// TestATurnHoldsUpOnlyAcceptance decides a contribution to a community project while another agent
+// holds the turn. Only its acceptance would write files.
+func TestATurnHoldsUpOnlyAcceptance(t *testing.T) {
+	for _, command := range []struct {
+		name string
+		by   string
+		make func(c *work.Contribution) work.Command
+		want fault.Code
+	}{
+		{"review", "eve", func(c *work.Contribution) work.Command {
+			return &work.ReviewContribution{
+				Contribution: c.ID, Revision: c.Current(), Verdict: work.VerdictComment, Body: "b",
+			}
+		}, ""},
+		{"accept", "ann", func(c *work.Contribution) work.Command {
+			return &work.AcceptContribution{Contribution: c.ID, Revision: c.Current()}
+		}, fault.TurnHeld},
+		{"reject", "ann", func(c *work.Contribution) work.Command {
+			return &work.RejectContribution{Contribution: c.ID}
+		}, ""},
+		{"withdraw", "ann", func(c *work.Contribution) work.Command {
+			return &work.WithdrawContribution{Contribution: c.ID}
+		}, ""},
+	} {
+		w, c := communityWithContribution(t)
+		if _, err := w.do(agent("bob"), &work.TakeTurn{}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := w.do(agent(command.by), command.make(c))
+		if got := fault.CodeOf(err); got != command.want {
+			t.Errorf("%s: %q, want %q", command.name, got, command.want)
+		}
+		if command.want == "" {
+			continue
+		}
+		w.now += work.TurnSeconds * 1000
+		if _, err := w.do(agent(command.by), command.make(c)); err != nil {
+			t.Errorf("%s after the turn: %v", command.name, err)
+		}
 	}
 }

@@ -95,7 +95,7 @@ func (c *ReviewContribution) Authorize(p *Project, agent id.ID) error {
 // Decide returns PROJECT_ARCHIVED, CONTRIBUTION_CLOSED, REVISION_NOT_FOUND, REVISION_SUPERSEDED,
 // QUOTA_EXCEEDED, and VALIDATION_FAILED for comments on paths that the revision does not change.
 func (c *ReviewContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
-	contribution, revision, err := requireUndecidedRevision(p, c.Contribution, c.Revision, stamp)
+	contribution, revision, err := requireUndecidedRevision(p, c.Contribution, c.Revision)
 	if err != nil {
 		return Decision{}, err
 	}
