@@ -35,7 +35,7 @@ func (s *Store) Check(u Unread) (damaged bool) {
 }
 
 // Keep stores a damaged blob again if the cache has it, and reports whether it has. The next Pack
-// writes it. Nobody may forget or drop the blob meanwhile.
+// writes it. Nobody may forget or drop the blob until Keep returns.
 func (s *Store) Keep(u Unread) bool {
 	content, cached := s.shard(&u.Hash).get(&u.Hash)
 	if cached {

@@ -4,7 +4,7 @@
 // log position of that entry. Pack moves the recent blobs up to a position into one immutable pack
 // file; it runs BEFORE the snapshot that lets the log be cut there. Get reads from the recent
 // blobs, then a cache bounded in bytes, then the packs by pread, and checks the hash of what it
-// has read from disk. Merge keeps the packs few and leaves out blobs that nothing names any more.
+// has read from disk. TryMerge keeps the packs few; Drop and Purge remove blobs.
 //
 // In memory contents lie in slabs: blocks of up to 64 KiB, with records and a table that have no
 // pointers, so that the garbage collector does not follow each blob. A slab is written once and

@@ -169,7 +169,7 @@ func TestCrashAtEveryStep(t *testing.T) {
 }
 
 // TestEveryOperationFailsOnce lets each operation fail once; the caller tries again, and opens
-// anew and replays where the store asks for it.
+// the store again and replays where the store asks for it.
 func TestEveryOperationFailsOnce(t *testing.T) {
 	for at := 1; ; at += stride {
 		d := disktest.New()

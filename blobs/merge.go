@@ -344,7 +344,7 @@ func (m *merge) start() error {
 }
 
 // copyBlock takes a block over as it is stored if it is full and wholly alive; otherwise its live
-// blobs are grouped anew.
+// blobs are grouped into new blocks.
 func (m *merge) copyBlock(p *pack, whole []byte, entries []entry, own *error) error {
 	offset := int64(entries[0].block)
 	k, err := parseBlock(p.name, offset, whole)

@@ -57,7 +57,7 @@ func (p *pack) hasAny(hashes []Hash) (bool, error) {
 	return false, nil
 }
 
-// dropRounds is how often Drop writes a pack again in which a blob was needed meanwhile.
+// dropRounds is how often Drop writes a pack again in which a blob has become needed.
 const dropRounds = 8
 
 // errNeeded says that a pack had blobs to drop which were needed again and again.

@@ -10,7 +10,8 @@ import (
 	"pws/internal/disk/disktest"
 )
 
-// TestDrop drops blobs that were answered for BEFORE, and keeps one that is stored again meanwhile.
+// TestDrop drops blobs that were answered for BEFORE, and keeps one that is stored again while it
+// drops.
 func TestDrop(t *testing.T) {
 	s := mustOpen(t, Options{Dir: t.TempDir()})
 	content := func(n int) []byte { return fmt.Appendf(nil, "content %d", n) }

@@ -89,7 +89,7 @@ func (r *record) read() {
 
 // slabs are those of a shard. Recent blobs are in slabs outside of the queue. When all of a slab
 // are in packs it goes to the end of the queue as it is. The slab at the front leaves when the
-// cache is over its limit; what was read meanwhile is copied to the end of the queue.
+// cache is over its limit; what was read since it came there is copied to the end of the queue.
 type slabs struct {
 	limit int64
 	table table

@@ -197,7 +197,7 @@ func (s *Store) Holds(h Hash) (bool, error) {
 		if s.shard(&h).hasRecent(&h, func() {}) {
 			return true, nil
 		}
-		// A blob that has left the recent ones meanwhile is in a newer list.
+		// A blob that has left the recent ones since is in a newer list.
 		if _, _, ok, err := find(l.packs, &h); ok || err != nil || s.list.Load() == l {
 			return ok, err
 		}
@@ -258,7 +258,7 @@ func (s *Store) hasPacked(h *Hash) bool {
 // Add stores a blob that is durable in the log entry at position. The content belongs to the store
 // from now on and is never modified. Adding what is there has no effect, but that the lower
 // position counts, and that what is packed is in the cache: reading it next takes as long as
-// reading what is new. What is there and known to be damaged is stored anew, and what nothing has
+// reading what is new. What is there and known to be damaged is stored again, and what nothing has
 // read for long is offered for a Check. h has to be Sum(content).
 func (s *Store) Add(position uint64, h Hash, content []byte) {
 	s.add(position, h, content, true)

@@ -4,7 +4,7 @@ import "pws/wal"
 
 // Read calls fn with every entry of the journal in a directory from a position on, in order, for
 // tools that work without the server. It takes no lock and changes nothing; a server may append
-// meanwhile. payload is valid only during the call. Errors: ErrOutOfRange, those that wrap
+// at the same time. payload is valid only during the call. Errors: ErrOutOfRange, those that wrap
 // ErrCorrupt, and those of fn.
 func Read(dir string, from uint64, fn func(pos uint64, payload []byte) error) error {
 	return wal.Read(dir, from, fn)

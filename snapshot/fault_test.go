@@ -153,7 +153,7 @@ func TestCrashAtEveryStep(t *testing.T) {
 	}
 }
 
-// TestEveryOperationFailsOnce lets each operation fail once; the caller tries again, and opens anew
+// TestEveryOperationFailsOnce lets each operation fail once; the caller tries again, and reopens it
 // where the store asks for it. Nothing may be lost, nothing half done may be seen.
 func TestEveryOperationFailsOnce(t *testing.T) {
 	st := newStory()

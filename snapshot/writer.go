@@ -259,7 +259,8 @@ func (w *Writer) publish(position uint64, changes *table, dropped map[uint32]boo
 	return nil
 }
 
-// discard gives up the section file of a commit whose manifest is certain not to be there.
+// discard closes the section file of a failed commit, and removes it unless the manifest may name
+// it.
 func (w *Writer) discard(next *state, changes *table, err error) {
 	if changes.len() == 0 {
 		return

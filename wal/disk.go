@@ -82,7 +82,7 @@ func (osDisk) Sync(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// Remove leaves it to another goroutine to free the space, because all writers wait meanwhile.
+// Remove has another goroutine free the space, because all writers wait until it returns.
 func (osDisk) Remove(path string) error { return files.RemoveName(path) }
 
 func (osDisk) SyncDir(dir string) error { return files.OS{}.SyncDir(dir) }

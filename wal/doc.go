@@ -10,8 +10,7 @@
 //
 // Records are appended by this package, because writers would wait for tidwall: it keeps the last
 // segment in memory, in a buffer that is copied whenever it grows, and syncs a full segment BEFORE
-// it creates the next one. With records of 10 KB, one in a thousand took 6 to 24 ms that way, and
-// takes 1 to 3 ms now.
+// it creates the next one.
 //
 // They are appended past the page cache, in blocks of the device, into space that was filled with
 // zeros: a sync then makes these blocks durable and nothing else. Through the page cache it is a

@@ -8,7 +8,7 @@ const largeBytes = 128 << 10
 func (q *queued) large() bool { return q.keyed && len(q.payload) > largeBytes }
 
 // commitPending writes the pending entries as records of at most BatchBytesMax. It returns AFTER a
-// large entry, so that small ones that have arrived meanwhile are committed BEFORE the next. AFTER
+// large entry, so that small ones that have arrived since are committed BEFORE the next. AFTER
 // an error the entries of the record have it, and the others are still pending.
 func (c *committer) commitPending() error {
 	for len(c.pending) > 0 {

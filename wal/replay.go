@@ -39,8 +39,8 @@ func (l *Log) Replay(from uint64, fn func(pos uint64, payload []byte) error) err
 }
 
 // Read calls fn with every entry of a log from a position on, like Replay, for offline tools. It
-// takes no lock and changes nothing; it ends without an error at a torn tail. If the log is written
-// to meanwhile, it is read up to an entry that was durable when Read reached it.
+// takes no lock and changes nothing; it ends without an error at a torn tail. If the log is
+// being written to, it is read up to an entry that was durable when Read reached it.
 func Read(dir string, from uint64, fn func(pos uint64, payload []byte) error) error {
 	return read(osDisk{}, dir, from, nil, fn)
 }
@@ -89,7 +89,7 @@ func Verify(dir string) (Report, error) {
 }
 
 // Extent returns the length of the last segment of a log without the zeros at its end, which are
-// space that was filled. The log may be written to meanwhile: what is up to there stays as it is,
+// space that was filled. A server may append at the same time: what is up to there stays as it is,
 // but for a record that is being written.
 func Extent(path string) (int64, error) {
 	seg, s := segment{path: path}, scanner{disk: osDisk{}}

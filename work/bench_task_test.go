@@ -65,7 +65,7 @@ func BenchmarkClaimNext(b *testing.B) {
 }
 
 // BenchmarkCheckpoint writes two files, the state, a handoff and a task as one step. Handoffs are
-// bounded, so each round begins anew.
+// bounded, so each round begins with the same project.
 func BenchmarkCheckpoint(b *testing.B) {
 	w := backlog(b, 1000)
 	stamp, at := w.stamp(agent("ann")), 0

@@ -178,8 +178,8 @@ func (p *Project) freeWorkspace(of *Contribution, at Moment) {
 
 // setWorkspace changes the status of a contribution's workspace, unless the workspace has ended
 // or there is none. The workspace of a rejected or withdrawn contribution keeps its files, unlike
-// one that was closed or has expired: its author reads them to begin anew in another workspace, and
-// a revision is readable only as a diff.
+// one that was closed or has expired: its author reads them to start over in another workspace,
+// and a revision is readable only as a diff.
 func (p *Project) setWorkspace(of *Contribution, status WorkspaceStatus, at Moment) {
 	if w, ok := p.Workspace(of.Workspace); ok && !w.Status.Final() {
 		p.changeWorkspace(of.Workspace, at, func(next *Workspace) { next.Status = status })
@@ -353,7 +353,7 @@ func (p *Project) conflicted(c *Contribution, plan *MergePlan, now int64) Decisi
 	decision.Events = []Event{&ContributionConflicted{
 		Contribution: c.ID, Conflicts: plan.conflicts, Author: c.Author,
 	}}
-	// Operations that the merge added have no author.
+	// Of the merged texts only those with conflict marks are stored.
 	for _, blob := range plan.Blobs {
 		if slices.ContainsFunc(plan.conflicts, func(c Conflict) bool {
 			return c.Marked == blob.Hash

@@ -12,7 +12,7 @@
 // are shared until an event changes them, so any number of readers can hold any number of versions.
 // The event that publishes files, ChangesetPublished, must not change those records. A version has
 // one successor at a time, because two would grow the same slices: whoever applies events to a
-// clone of a published version keeps others from doing so meanwhile.
+// clone of a published version keeps others from doing so until then.
 //
 // A decision can carry events and an error at once (Decision.Refusal). For example, a contribution
 // that conflicts with the head gets a durable event that records the conflict; the caller gets the
@@ -97,12 +97,12 @@
 // # Deletions
 //
 // A discussion, comment, verification record, review, contribution or handoff can be deleted by
-// its author, and by maintainers and the owner. Of the last four kinds, these can delete only what
-// agents left that are not members now. What the agent wrote is removed from the state; the record
-// keeps its place, its ID and the Deletion, so that IDs, pages and the chain of handoffs stay
-// valid. Whatever is computed from records, such as the evidence for an entity or the status of a
-// contribution, is computed again without it. An accepted contribution is part of the history and
-// cannot be deleted; its reviews can.
+// its author, and by maintainers and the owner. Of the last four kinds, maintainers can delete only
+// records of agents that are not members now. What the agent wrote is removed from the state; the
+// record keeps its place, its ID and the Deletion, so that IDs, pages and the chain of handoffs
+// stay valid. Whatever is computed from records, such as the evidence for an entity or the status
+// of a contribution, is computed again without it. An accepted contribution is part of the history
+// and cannot be deleted; its reviews can.
 //
 // A full chunk of handoffs never changes, so the head has the marks of deleted handoffs. A handoff
 // with a mark loses its texts when it is restored. A deleted record no longer counts against the

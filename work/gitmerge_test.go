@@ -246,7 +246,7 @@ func (e *treeEditor) plain(base side) bool {
 		}
 	}
 	for path := range e.tree {
-		// A file that began anew at the path of another is one of two.
+		// A file that was created again at the path of another is one of two.
 		if _, before := base[path]; before && e.origins[path] != path {
 			return false
 		}

@@ -450,7 +450,7 @@ func modelOfTask(t *work.Task) string {
 	return fmt.Sprintf("%+v", got)
 }
 
-// compareOrders counts and sorts anew, and finds each unfinished task in exactly one of the orders.
+// compareOrders counts and sorts again, and finds every unfinished task in one order only.
 func (m *taskModel) compareOrders(p *work.Project, tasks map[id.ID]*modelTask, now int64) error {
 	for status := work.TaskOpen; status <= work.TaskCancelled; status++ {
 		want := len(ranked(tasks, func(t *modelTask) bool { return t.status == status }))

@@ -13,7 +13,7 @@ import (
 // lateEdits are random changes of a workspace that has been submitted, as commands for any
 // workspace. No path is changed twice, except that a file may take the path of a deleted one: so no
 // file is both moved and written, and a new content is no moved file. No created file takes the
-// path of another one: the workspace does not tell it from that one with the same content.
+// path of another one: the workspace does not distinguish it from one with the same content.
 func (r *workspaces) lateEdits(space id.ID) (all []func(space id.ID) work.Command) {
 	used, deleted, created := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	sent, _ := r.project.Workspace(space)
@@ -69,7 +69,7 @@ func origins(space *work.Workspace) (all []string) {
 	return all
 }
 
-// hasTwice reports whether two files have the same content: then it does not tell them apart.
+// hasTwice reports whether two files have the same content: then it cannot be said which is which.
 func (s side) hasTwice() bool {
 	known := map[string]bool{}
 	for _, content := range s {

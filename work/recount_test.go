@@ -7,7 +7,7 @@ import (
 	"pws/internal/id"
 )
 
-// recount holds counts that were made anew from all records of a project.
+// recount holds counts that were computed again from all records of a project.
 type recount struct {
 	agents map[id.ID]*usage
 	texts  int

@@ -52,7 +52,7 @@ func TestLongWorkSessionKeepsTheNewestTasks(t *testing.T) {
 	}
 }
 
-// TestRecordingAnExpiryIsNotActivity watches a project in which a claim has expired meanwhile: that
+// TestRecordingAnExpiryIsNotActivity watches a project in which a claim has expired: that
 // the claim ended comes with the watch, which is of no work session.
 func TestRecordingAnExpiryIsNotActivity(t *testing.T) {
 	w := newWorld()

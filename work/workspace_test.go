@@ -214,7 +214,7 @@ func (r *workspaces) anyRenames(space *work.Workspace) bool {
 	for _, change := range r.project.Changes(base, r.project.Head()) {
 		renamed = renamed || change.Action == work.Rename
 	}
-	// A file that began anew at the path of another is one of two names as well.
+	// A file that was created again at the path of another is one of two names as well.
 	for n := base.Sequence; int(n) < r.project.ChangesetsCount(); n++ {
 		for _, op := range r.project.ChangesetNumber(n + 1).Ops {
 			renamed = renamed || op.Action == work.Rename
@@ -368,7 +368,7 @@ func TestRandomTurns(t *testing.T) {
 // turn is one turn of an agent, in which it may do what agents do.
 func (r *workspaces) turn(who id.ID) {
 	r.t.Helper()
-	// Another agent has waited for the last turn. AFTER this pause the same one may begin anew.
+	// Another agent has waited for the last turn. AFTER this pause the same one may take it again.
 	r.now += work.TurnReservedSeconds * 1000
 	space := r.project.CommunityWorkspace(who, 0)
 	if space == nil {

@@ -305,7 +305,7 @@ func TestExpireLeavesOutDamage(t *testing.T) {
 }
 
 // TestExpireGoesOnAfterFailures has each operation of a change fail. The next one works, and
-// appends and syncs do meanwhile.
+// appends and syncs work in between.
 func TestExpireGoesOnAfterFailures(t *testing.T) {
 	for nth := 0; ; nth++ {
 		failing := &failAt{Disk: disk.OS{}, left: -1}

@@ -19,8 +19,9 @@ const (
 	End
 )
 
-// Newest yields the records of some projects before a position, the newest first. It reads only the
-// yielded records. The error is damage or an I/O error.
+// Newest yields the records of some projects before a position, the newest first; from the newest
+// of all on if before is zero. It reads only the yielded records. The error is damage or an I/O
+// error.
 func (l *Log) Newest(before Position, projects []id.ID, yield func(*Record) Step) error {
 	projects = slices.Clone(projects)
 	resumable := func(record *Record) Step {

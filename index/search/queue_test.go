@@ -153,7 +153,7 @@ func TestQueueIsBoundedByProjects(t *testing.T) {
 }
 
 // TestChangesBehindALookAreNotLost changes a project while it is looked through: in a step, and
-// between two. It is looked through once more, and its oldest change counts meanwhile.
+// between two. It is looked through once more, and until then its oldest change counts.
 func TestChangesBehindALookAreNotLost(t *testing.T) {
 	for _, inStep := range []bool{true, false} {
 		q, owner, project := NewQueue(), numbered(0), numbered(1)

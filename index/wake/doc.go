@@ -11,6 +11,6 @@
 // fall behind, and writers do not.
 //
 // Only a waiter that waits is queued and woken. One that sends what it has found to a slow reader
-// does not wait meanwhile: it is in no queue, and others check. What it was notified of is noted,
-// and it is queued when it waits again.
+// does not wait while it sends: it is in no queue, and others check. What it was notified of is
+// noted, and it is queued when it waits again.
 package wake

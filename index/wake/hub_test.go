@@ -179,7 +179,7 @@ func TestNotifyDuringACheck(t *testing.T) {
 }
 
 // TestWaitersThatDoNotWaitHoldNothing has waiters that have checked and then do something slow, as
-// a stream does whose reader stalls. Activity meanwhile wakes the others, and those waiters later.
+// a stream does whose reader stalls. Activity wakes the others at once, and those waiters later.
 func TestWaitersThatDoNotWaitHoldNothing(t *testing.T) {
 	h := open(t)
 	busy := make([]*Waiter, 2*checksMax)

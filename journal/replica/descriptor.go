@@ -95,7 +95,8 @@ func groupOf(conf *raftpb.ConfState, addresses map[uint64]string) *group {
 }
 
 // First is the descriptor of what the members of a group begin with: a state of the machine at a
-// position, and the addresses of the members, unless nobody asks for them.
+// position, and the addresses of the members, unless nobody asks for them. machine may be nil; see
+// Machine.
 func First(position uint64, machine []byte, members ...Member) []byte {
 	s := state{
 		gate: journal.Gate{Position: position}, position: position,
@@ -133,7 +134,8 @@ func (n *Node) describe(index uint64, at mark, position uint64, machine []byte) 
 }
 
 // Compact lets the log forget commands that a state of the machine contains, which is durable and
-// of a position that was applied. It does nothing where none can be forgotten.
+// of a position that was applied. It does nothing where none can be forgotten. machine may be nil;
+// see Machine.
 func (n *Node) Compact(position uint64, machine []byte) error {
 	if n.failed != nil {
 		return n.failed

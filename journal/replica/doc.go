@@ -75,7 +75,7 @@
 // the receiver is no member, so a leader that would send one makes a newer one first.
 //
 // A member without any entry may have lost its data, with what it had acknowledged. It votes only
-// for one that has as much as all other voters, as far as it was told (SetLeast), so that it does
+// for one that has as much as all other voters, as far as it knows (SetLeast), so that it does
 // not help one to lead that lacks what was acknowledged. If that has happened, a member that has
 // the entries finds others at their positions and stops with ErrOtherHistory.
 //
@@ -133,9 +133,9 @@
 // # Torn or damaged
 //
 // Package wal takes damage of the very last record for a torn write and cuts it off, because it
-// cannot tell them apart. A torn write was never reported, so nobody relies on it; what was damaged
-// may have been promised to others. Therefore a record without parts, the seal, is durable behind
-// every record with a new term, a vote or a descriptor BEFORE a message is sent, and behind
+// cannot distinguish them. A torn write was never reported, so nobody relies on it; what was
+// damaged may have been promised to others. Therefore a record without parts, the seal, is durable
+// behind every record with a new term, a vote or a descriptor BEFORE a message is sent, and behind
 // whatever Open has found. So the last record has no promise: a flipped bit in a vote stops the
 // start, as everywhere else, and one in a seal has no effect.
 //

@@ -8,7 +8,7 @@ import (
 )
 
 // ErrOtherHistory: at a position at which the group has agreed on an entry, this member has another
-// one. Members of the group have begun anew without data that they had acknowledged, or this data
+// one. Members of the group have started over without data that they had acknowledged, or this data
 // is that of another group. It must not take part any more.
 var ErrOtherHistory = errors.New("replica: the data has entries that the group has not agreed on")
 

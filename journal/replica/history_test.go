@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestMemberOfOtherHistoryEnds has a member begin anew without its data, which the README forbids,
+// TestMemberOfOtherHistoryEnds has a member start over without its data, which the README forbids,
 // and elect another one that lacks what the first two had acknowledged. The member that has it
 // finds that the group goes on with other entries, and ends.
 func TestMemberOfOtherHistoryEnds(t *testing.T) {

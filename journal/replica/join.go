@@ -51,7 +51,7 @@ func Renewable(old string, member uint64, descriptor []byte) error {
 	return err
 }
 
-// Renew makes the log of a member anew, in a directory that has none: for one that lacks entries
+// Renew makes a new log for a member, in a directory that has none: for one that lacks entries
 // which nobody has any more. It goes on from a Descriptor of another member, which has to name it,
 // with entries as Join needs them. What it has voted in its old log, in another directory, still
 // counts. Errors: ErrDescriptor, ErrNewerFormat, ErrUnknownMember; a descriptor of what the member

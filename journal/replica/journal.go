@@ -228,7 +228,7 @@ func (j *Journal) openRaft(o journal.Options) error {
 	}
 	base, err := decodeState(l.base)
 	if err == nil && base.position > j.agreed.Load() {
-		err = fmt.Errorf("%w: it begins AFTER entry %d of the journal, which ends with %d",
+		err = fmt.Errorf("%w: it begins after entry %d of the journal, which ends with %d",
 			ErrInconsistent, base.position, j.agreed.Load())
 	}
 	if err != nil {

@@ -42,7 +42,7 @@ func ReadAccepted(dir, entries string, last uint64) (*Accepted, error) {
 		err = understood(base.format, logformat.Newest)
 	}
 	if err == nil && base.position > last {
-		err = fmt.Errorf("%w: it begins AFTER entry %d of the journal, which ends with %d",
+		err = fmt.Errorf("%w: it begins after entry %d of the journal, which ends with %d",
 			ErrInconsistent, base.position, last)
 	}
 	if err != nil {

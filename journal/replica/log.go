@@ -125,7 +125,7 @@ func load(records Records) (*Log, error) {
 func (l *Log) apply(pos uint64, rec *record) error {
 	if rec.hard != nil {
 		if rec.hard.GetTerm() < l.hard.GetTerm() || rec.hard.GetCommit() < l.hard.GetCommit() {
-			return fmt.Errorf("%w: term %d, agreed on %d, AFTER %d and %d", ErrInconsistent,
+			return fmt.Errorf("%w: term %d, agreed on %d, after %d and %d", ErrInconsistent,
 				rec.hard.GetTerm(), rec.hard.GetCommit(), l.hard.GetTerm(), l.hard.GetCommit())
 		}
 		l.hard, l.agreed = rec.hard, rec.hard.GetCommit()

@@ -17,7 +17,8 @@ import (
 type Machine interface {
 	journal.Machine
 	// Install replaces all by the state of a descriptor that another member gave to Compact, and
-	// makes that durable. The newest entry in it is that of the position.
+	// makes that durable. The newest entry in it is that of the position. The descriptor is empty if
+	// the members get the entries elsewhere, as those of a Journal do.
 	Install(position uint64, descriptor []byte) error
 	// Has reports whether the machine has a payload at a position that it has applied already.
 	Has(position uint64, payload []byte) (bool, error)

@@ -6,7 +6,7 @@ import (
 	"pws/journal"
 )
 
-// confirmed marks a read whose views were loaded AFTER the group was asked: it needs no lease.
+// confirmedRead marks a read whose views were loaded AFTER the group was asked: it needs no lease.
 const confirmedRead journal.Reign = 1 << 63
 
 // read waits until the machine has all that had taken effect when it began.

@@ -46,7 +46,7 @@ func TestLeaderShowsWhatOthersShow(t *testing.T) {
 		}
 		waited <- shown || err != nil
 	}()
-	// The reader has its turn meanwhile.
+	// Give the reader its turn.
 	for range 20 {
 		if _, err := follower.j.Load().BeginRead(); err != nil {
 			t.Fatal(err)

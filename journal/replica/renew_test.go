@@ -50,7 +50,7 @@ func votedLog(t *testing.T) string {
 	return dir
 }
 
-// TestVotesCountInALogMadeAnew makes a log anew, in which what was voted still counts.
+// TestVotesCountInALogMadeAnew makes a new log, in which what was voted still counts.
 func TestVotesCountInALogMadeAnew(t *testing.T) {
 	for _, one := range []struct{ index, term, wantTerm, wantVote uint64 }{
 		{40, 4, 5, 2}, {40, 5, 5, 2}, {40, 7, 7, 0},

@@ -55,7 +55,7 @@ func (j *Journal) turn() bool {
 	return true
 }
 
-// noteMembers tells who the members are, and that this is none any more.
+// noteMembers reports the members, and once that this server was removed.
 func (j *Journal) noteMembers() {
 	if members := j.node.Members(); !slices.Equal(members, j.members) {
 		j.members = members
@@ -223,7 +223,7 @@ func (j *Journal) tick() {
 	_ = j.node.Compact(position, nil)
 }
 
-// noteAnnounced tells the node what others understand.
+// noteAnnounced passes on to the node what others understand.
 func (j *Journal) noteAnnounced() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -361,7 +361,7 @@ func (j *Journal) reported(pos uint64, err error) {
 // hand appends an entry that was agreed on to the log of entries.
 func (j *Journal) hand(pos uint64, payload []byte, c journal.Committed) error {
 	if agreed := j.agreed.Load(); pos != agreed+1 {
-		return fmt.Errorf("entry %d was agreed on AFTER %d", pos, agreed)
+		return fmt.Errorf("entry %d was agreed on after %d", pos, agreed)
 	}
 	_, err := j.entries.AppendReserved(payload, c)
 	if errors.Is(err, journal.ErrBusy) {

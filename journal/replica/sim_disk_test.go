@@ -49,7 +49,7 @@ func (r *modelRecords) AppendReserved(payload []byte, c wal.Committed) (uint64, 
 	return pos, nil
 }
 
-// slow takes its time now and then. It reports whether the server has crashed meanwhile.
+// slow takes its time now and then. It reports whether the server has crashed since.
 func (r *modelRecords) slow() bool {
 	if r.wait == nil || r.sim.calm || r.sim.pick(40) > 0 {
 		return false

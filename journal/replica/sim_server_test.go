@@ -237,7 +237,7 @@ func (o *server) stop() {
 	o.node, o.reign, o.leased = nil, 0, 0
 }
 
-// work has a server do what is to be done. It waits for a slow disk meanwhile.
+// work has a server do what is to be done. It waits for a slow disk.
 func (o *server) work() {
 	o.resume, o.crash = iter.Pull(func(wait func(struct{}) bool) {
 		o.records.wait = wait

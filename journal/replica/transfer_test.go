@@ -33,7 +33,7 @@ func (h *hub) mustTransfer(to *resident) {
 }
 
 // TestNewMemberLeadsAfterTransfer lets a new member lead AFTER all others have handed over and
-// left. Readers and a writer go on meanwhile, and nobody reads what is stale.
+// left. Readers and a writer go on all the time, and nobody reads what is stale.
 func TestNewMemberLeadsAfterTransfer(t *testing.T) {
 	h := newHub(t, 3, steady)
 	h.leader().mustPut(1, 10)
@@ -70,7 +70,7 @@ func TestNewMemberLeadsAfterTransfer(t *testing.T) {
 }
 
 // TestTransferFails has the message that asks for an election come late: the leader goes on, with
-// what was appended meanwhile and without a lease, and has no part in what a new leader does.
+// what was appended since and without a lease, and has no part in what a new leader does.
 func TestTransferFails(t *testing.T) {
 	h := newHub(t, 3, steady)
 	old := h.leader()
