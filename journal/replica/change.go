@@ -36,8 +36,8 @@ func (n *Node) hears(m *raftpb.Message) bool {
 	return !n.group.hadRemoved(from)
 }
 
-// lately reports whether a member was heard within ElectionTicks.
-func (n *Node) lately(member uint64) bool {
+// heardLately reports whether a member was heard within ElectionTicks.
+func (n *Node) heardLately(member uint64) bool {
 	at, ever := n.heard[member]
 	return member == n.config.Member || ever && n.now-at <= n.config.ElectionTicks
 }
@@ -95,7 +95,7 @@ func (n *Node) allows(c Change) error {
 	switch {
 	case err != nil:
 		return err
-	case c.Kind == Promote && !n.closeBy(c.Number):
+	case c.Kind == Promote && !n.nearlyCaughtUp(c.Number):
 		return fmt.Errorf("%w: %d", ErrLagging, c.Number)
 	case c.Kind != AddLearner && !n.hearsMost(next.voters()):
 		return ErrNoQuorum
@@ -104,16 +104,16 @@ func (n *Node) allows(c Change) error {
 }
 
 // hearsMost reports whether most of the voters were heard lately.
-func (n *Node) hearsMost(voters []uint64) bool { return most(voters, n.lately) }
+func (n *Node) hearsMost(voters []uint64) bool { return most(voters, n.heardLately) }
 
-// closeBy reports whether a member has almost all that this leader has.
-func (n *Node) closeBy(member uint64) (is bool) {
+// nearlyCaughtUp reports whether a member has almost all that this leader has.
+func (n *Node) nearlyCaughtUp(member uint64) (is bool) {
 	n.raw.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
 		if id == member {
 			is = p.State == tracker.StateReplicate && p.Match+promoteDistance >= n.log.last()
 		}
 	})
-	return is && n.lately(member)
+	return is && n.heardLately(member)
 }
 
 // promote promotes a learner that has caught up.
@@ -123,7 +123,7 @@ func (n *Node) promote() {
 		return
 	}
 	for _, learner := range n.group.learners() {
-		if !n.closeBy(learner) {
+		if !n.nearlyCaughtUp(learner) {
 			delete(n.near, learner)
 			continue
 		}

@@ -297,7 +297,7 @@ type own struct {
 // Committed implements journal.Committed, for the node.
 func (o *own) Committed(pos uint64, err error) {
 	if err == nil {
-		err = o.j.hand(pos, o.payload, (*ownDurable)(o))
+		err = o.j.appendAgreed(pos, o.payload, (*ownDurable)(o))
 	}
 	if err != nil {
 		o.report(0, err)
@@ -319,7 +319,7 @@ type ownDurable own
 // Committed implements journal.Committed.
 func (o *ownDurable) Committed(pos uint64, err error) {
 	if err == nil {
-		err = o.j.broken()
+		err = o.j.Healthy()
 	}
 	(*own)(o).report(pos, err)
 	o.j.reported(pos, err)
@@ -334,16 +334,13 @@ type followed struct {
 // Committed implements journal.Committed.
 func (f *followed) Committed(pos uint64, err error) {
 	if err == nil {
-		err = f.j.broken()
+		err = f.j.Healthy()
 	}
 	if err == nil {
 		err = f.j.machine.Follow(pos, f.payload)
 	}
 	f.j.reported(pos, err)
 }
-
-// broken is the failure AFTER which nothing is applied any more.
-func (j *Journal) broken() error { return j.Healthy() }
 
 // reported notes that the machine has an entry, or never will.
 func (j *Journal) reported(pos uint64, err error) {
@@ -358,8 +355,8 @@ func (j *Journal) reported(pos uint64, err error) {
 	j.awake()
 }
 
-// hand appends an entry that was agreed on to the log of entries.
-func (j *Journal) hand(pos uint64, payload []byte, c journal.Committed) error {
+// appendAgreed appends an entry that was agreed on to the log of entries.
+func (j *Journal) appendAgreed(pos uint64, payload []byte, c journal.Committed) error {
 	if agreed := j.agreed.Load(); pos != agreed+1 {
 		return fmt.Errorf("entry %d was agreed on after %d", pos, agreed)
 	}
@@ -385,7 +382,7 @@ type replicated struct{ j *Journal }
 
 // Follow implements Machine.
 func (r replicated) Follow(pos uint64, payload []byte) error {
-	return r.j.hand(pos, payload, &followed{r.j, payload})
+	return r.j.appendAgreed(pos, payload, &followed{r.j, payload})
 }
 
 // Lead implements Machine. The machine has all that was agreed on in front.

@@ -119,7 +119,7 @@ func (n *Node) Status() Status {
 	if basic.RaftState == raft.StateLeader {
 		s.Matches, s.Heard = map[uint64]uint64{}, map[uint64]bool{}
 		n.raw.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
-			s.Matches[id], s.Heard[id] = p.Match, n.lately(id)
+			s.Matches[id], s.Heard[id] = p.Match, n.heardLately(id)
 		})
 	}
 	return s

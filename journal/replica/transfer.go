@@ -45,7 +45,7 @@ func (n *Node) Transfer(member uint64, done func(error)) {
 		err = ErrChangePending
 	case !found || !n.group.members[at].Voter || member == n.config.Member:
 		err = ErrNotVoter
-	case !n.lately(member):
+	case !n.heardLately(member):
 		err = ErrLagging
 	}
 	if err != nil {
