@@ -115,8 +115,9 @@ func (x *exchange) sent() *api.Sent {
 	return out
 }
 
-// nextRoute returns the request with a path that is served instead of one that is not, or with a
-// method that the path takes; nil if there is none.
+// nextRoute returns the read of a path that is served instead of one that is not, or of a path that
+// does not take the method; nil if there is none. A write is not guessed: it would lack its body and
+// its key, and the caller may have meant another one.
 func (x *exchange) nextRoute(refusal *fault.Error) *nextRequest {
 	method, target := string(x.ctx.Method()), string(x.ctx.RequestURI())
 	path, query, hasQuery := strings.Cut(target, "?")
@@ -129,6 +130,9 @@ func (x *exchange) nextRoute(refusal *fault.Error) *nextRequest {
 		}
 		query, hasQuery = "", false
 	case fault.RouteNotFound:
+		if method != fasthttp.MethodGet && method != fasthttp.MethodHead {
+			return nil
+		}
 		if path = x.server.routes.nearest(method, path); path == "" {
 			return nil
 		}
