@@ -116,8 +116,8 @@ func (x *exchange) sent() *api.Sent {
 }
 
 // nextRoute returns the read of a path that is served instead of one that is not, or of a path that
-// does not take the method; nil if there is none. A write is not guessed: it would lack its body and
-// its key, and the caller may have meant another one.
+// does not take the method; nil if there is none. A write is not guessed: it would lack its body
+// and its key, and the caller may have meant another one.
 func (x *exchange) nextRoute(refusal *fault.Error) *nextRequest {
 	method, target := string(x.ctx.Method()), string(x.ctx.RequestURI())
 	path, query, hasQuery := strings.Cut(target, "?")
@@ -133,13 +133,13 @@ func (x *exchange) nextRoute(refusal *fault.Error) *nextRequest {
 		if method != fasthttp.MethodGet && method != fasthttp.MethodHead {
 			return nil
 		}
-		if path = x.server.routes.nearest(method, path); path == "" {
+		if path = x.routes().nearest(method, path); path == "" {
 			return nil
 		}
 	default:
 		return nil
 	}
-	found, _ := x.server.routes.search(method, path, nil)
+	found, _ := x.routes().search(method, path, nil)
 	if found == nil {
 		return nil
 	}

@@ -454,10 +454,11 @@ func (s *script) saved(_ *testscript.TestScript, args []string) error {
 	return nil
 }
 
-// beside sends a request for what is no page, as scripts of a page do.
+// beside sends a request for what is no page, as scripts of a page do. The answer has nothing that
+// a pattern after an exclamation mark matches.
 func (s *script) beside(_ *testscript.TestScript, args []string) error {
 	if len(args) < 3 {
-		return errors.New("usage: beside METHOD PATH STATUS [REGEXP]")
+		return errors.New("usage: beside METHOD PATH STATUS [[!]REGEXP]...")
 	}
 	asked, err := http.NewRequest(args[0], "http://"+s.server.pages+args[1], strings.NewReader("{}"))
 	if err != nil {
@@ -477,8 +478,9 @@ func (s *script) beside(_ *testscript.TestScript, args []string) error {
 		return fmt.Errorf("status %s: %s", got, text)
 	}
 	for _, pattern := range args[3:] {
-		if !regexp.MustCompile(s.expand(pattern)).Match(text) {
-			return fmt.Errorf("no %q in %s", pattern, text)
+		bare, absent := strings.CutPrefix(pattern, "!")
+		if regexp.MustCompile(s.expand(bare)).Match(text) == absent {
+			return fmt.Errorf("not %q in %s", pattern, text)
 		}
 	}
 	return nil
