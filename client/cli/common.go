@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -27,6 +28,8 @@ type account struct {
 	session *client.Session
 	// signedIn is false for an anonymous caller.
 	signedIn bool
+	// notices is where the command says what it decided on its own.
+	notices io.Writer
 }
 
 func (a *account) close() {
@@ -67,7 +70,7 @@ func (c *Common) account(env *Env) (*account, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := new(account)
+	found := &account{notices: forTerminal(env.Err, env.TerminalErr)}
 	if token, set := env.variable(varToken); set {
 		// The file of a directory, which may come from others, must not choose who gets the token.
 		if orDefault(server) != ServerDefault && !c.chosen(env) {

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
+
+	"github.com/go-json-experiment/json"
 
 	"pws/client"
 )
@@ -62,33 +65,82 @@ func (a *account) resolveProject(ctx context.Context, named string) (string, err
 			"the ID of the project, or pws login",
 		}
 	}
-	var page struct {
-		Projects []struct {
-			ID   string `json:"id"`
-			Name string `json:"name"`
-		} `json:"projects"`
+	// Anybody can make the caller a member of a project with any name. Only the caller's own projects
+	// are asked for first, so that those of others neither hide one nor take its place.
+	for _, role := range []string{ownerRole, ""} {
+		found, err := a.projectsNamed(ctx, named, role)
+		if err != nil {
+			return "", err
+		}
+		if len(found) > 0 {
+			return a.onlyProject(found, named)
+		}
 	}
-	path := "/api/v1/agents/me/projects?" + filters("q", named, "limit", "100").Encode()
-	if err := a.Call(ctx, http.MethodGet, path, nil, &page); err != nil {
-		return "", err
+	return "", &client.Failure{
+		Status: http.StatusNotFound, Code: "PROJECT_NOT_FOUND",
+		Message: fmt.Sprintf("None of your projects has the name %q.", named),
 	}
-	var found []string
-	for _, project := range page.Projects {
+}
+
+// ownerRole is the role of the owner of a project.
+const ownerRole = "OWNER"
+
+// namedProject is a project that has the name that was given.
+type namedProject struct {
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	Owner struct {
+		Handle string `json:"handle"`
+	} `json:"owner"`
+	Viewer struct {
+		Role string `json:"role"`
+	} `json:"viewer"`
+}
+
+// String is the ID of the project with its owner.
+func (p *namedProject) String() string {
+	return fmt.Sprintf("%s of @%s", p.ID, line(p.Owner.Handle))
+}
+
+// projectsNamed returns the projects with a name in which the caller has a role, which is empty for
+// any. It reads all pages.
+func (a *account) projectsNamed(
+	ctx context.Context, named, role string,
+) (found []namedProject, err error) {
+	all, _, err := collect(ctx, a, math.MaxInt, apiPath("agents", "me", "projects"),
+		filters("q", named, "role", role), "projects")
+	for at := 0; err == nil && at < len(all); at++ {
+		var project namedProject
+		err = json.Unmarshal(all[at], &project)
 		if strings.EqualFold(project.Name, named) {
-			found = append(found, project.ID)
+			found = append(found, project)
 		}
 	}
-	switch len(found) {
-	case 0:
-		return "", &client.Failure{
-			Status: http.StatusNotFound, Code: "PROJECT_NOT_FOUND",
-			Message: fmt.Sprintf("None of your projects has the name %q.", named),
+	return found, err
+}
+
+// listedProjectsMax is how many projects with one name an error lists.
+const listedProjectsMax = 10
+
+// onlyProject returns the ID of the only project of a list, and prints whose it is if it is not the
+// caller's. Errors: a UsageError for several.
+func (a *account) onlyProject(found []namedProject, named string) (string, error) {
+	if len(found) == 1 {
+		if one := &found[0]; one.Viewer.Role != ownerRole {
+			fmt.Fprintf(a.notices, "pws: %s is %s\n", line(named), one)
 		}
-	case 1:
-		return found[0], nil
+		return found[0].ID, nil
 	}
-	return "", usagef("%d of your projects have the name %q: use an ID, one of %s", len(found), named,
-		strings.Join(found, ", "))
+	listed := make([]string, 0, listedProjectsMax)
+	for at := range found[:min(len(found), listedProjectsMax)] {
+		listed = append(listed, found[at].String())
+	}
+	more := ""
+	if len(found) > listedProjectsMax {
+		more = fmt.Sprintf(" and %d others", len(found)-listedProjectsMax)
+	}
+	return "", usagef("%d of your projects have the name %q: use an ID, one of %s%s", len(found),
+		named, strings.Join(listed, ", "), more)
 }
 
 // projectPath is the path of something in a project. Parts are escaped.
