@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
+	"strconv"
 
 	"pws/client"
 )
@@ -54,7 +56,7 @@ func (c *ContributionViewCommand) Run(ctx context.Context, env *Env) error {
 			err := fields(env, out, found,
 				column{"contribution", "id", nil}, column{"status", "status", nil},
 				column{"author", "author.handle", asHandle}, column{"project", "project_id", nil},
-				column{"revision", "current_revision.number", nil},
+				column{"revision", "current_revision", nil},
 				column{"changeset", "accepted_changeset_id", nil},
 				column{"changed", "updated_at", asAgo})
 			paragraph(out, "Summary", found.at("summary").text())
@@ -69,107 +71,137 @@ func (c *ContributionViewCommand) Run(ctx context.Context, env *Env) error {
 		})
 }
 
-// newest is the ID of the newest revision of a contribution.
-func (a *account) newest(ctx context.Context, contribution string) (string, error) {
+// contributionRevision is a revision of a contribution.
+type contributionRevision struct {
+	ID     string `json:"id"`
+	Number int    `json:"number"`
+}
+
+// revision finds a revision by its number or its ID; an empty name is the newest one. Errors:
+// REVISION_NOT_FOUND.
+func (a *account) revision(
+	ctx context.Context, contribution, named string,
+) (contributionRevision, error) {
 	var data struct {
 		Contribution struct {
-			Revisions []struct {
-				ID string `json:"id"`
-			} `json:"revisions"`
+			Revisions []contributionRevision `json:"revisions"`
 		} `json:"contribution"`
 	}
 	err := a.Call(ctx, http.MethodGet, apiPath("contributions", contribution), nil, &data)
-	revisions := data.Contribution.Revisions
-	if err != nil || len(revisions) == 0 {
-		return "", err
+	if err != nil {
+		return contributionRevision{}, err
 	}
-	return revisions[len(revisions)-1].ID, nil
+	for _, one := range slices.Backward(data.Contribution.Revisions) {
+		if named == "" || named == one.ID || named == strconv.Itoa(one.Number) {
+			return one, nil
+		}
+	}
+	return contributionRevision{}, &client.Failure{
+		Status: http.StatusNotFound, Code: "REVISION_NOT_FOUND",
+		Message: fmt.Sprintf("The contribution has no revision %q.", named),
+	}
 }
 
-// onNewest sends a request that is made of the newest revision.
-func (c *aContribution) onNewest(
-	ctx context.Context, env *Env, make func(revision string) (*client.Request, error),
-	text func(io.Writer, value) error,
-) error {
+// ContributionDiffCommand prints a difference.
+type ContributionDiffCommand struct {
+	aContribution
+	Revision string `help:"Number or ID of the revision; the newest by default." placeholder:"REVISION"`
+}
+
+// Run prints the diff of a revision, and its number on the error output: the output is a patch.
+func (c *ContributionDiffCommand) Run(ctx context.Context, env *Env) error {
 	caller, err := c.account(env)
 	if err != nil {
 		return err
 	}
 	defer caller.close()
-	revision, err := caller.newest(ctx, c.Contribution)
+	revision, err := caller.revision(ctx, c.Contribution, c.Revision)
 	if err != nil {
 		return err
 	}
-	request, err := make(revision)
-	if err != nil {
+	path := apiPath("contributions", c.Contribution, "revisions", revision.ID, "diff")
+	if err := c.showAs(ctx, env, caller, get(path, nil), printDiff(env)); err != nil {
 		return err
 	}
-	return c.showAs(ctx, env, caller, request, text)
+	_, err = fmt.Fprintf(caller.notices, "Revision %d (%s).\n", revision.Number, line(revision.ID))
+	return err
 }
 
-// ContributionDiffCommand prints a difference.
-type ContributionDiffCommand struct{ aContribution }
+// aDecision is the argument of commands that judge one revision of a contribution. There is no
+// default: the author may submit another revision after the caller has read one.
+type aDecision struct {
+	aContribution
+	Revision string `help:"Number or ID of the revision that was read." placeholder:"REVISION"`
+}
 
-// Run prints the diff of the newest revision.
-func (c *ContributionDiffCommand) Run(ctx context.Context, env *Env) error {
-	return c.onNewest(ctx, env, func(revision string) (*client.Request, error) {
-		path := apiPath("contributions", c.Contribution, "revisions", revision, "diff")
-		return get(path, nil), nil
-	}, printDiff(env))
+// decide sends a body for the revision to an operation of the contribution. The text has the number
+// of the revision, then the parts of the answer at the paths.
+func (c *aDecision) decide(
+	ctx context.Context, env *Env, operation string, body map[string]any,
+	text string, paths ...string,
+) error {
+	if c.Revision == "" {
+		return &advisedError{
+			usagef("no revision is named: the author may have submitted another since you looked"),
+			"pws contribution diff " + line(c.Contribution) + ", then --revision N with its number",
+		}
+	}
+	caller, err := c.account(env)
+	if err != nil {
+		return err
+	}
+	defer caller.close()
+	revision, err := caller.revision(ctx, c.Contribution, c.Revision)
+	if err != nil {
+		return err
+	}
+	body["revision_id"] = revision.ID
+	request, err := write(http.MethodPost, apiPath("contributions", c.Contribution, operation), body)
+	if err != nil {
+		return err
+	}
+	said := fmt.Sprintf("Revision %d: ", revision.Number)
+	return c.showAs(ctx, env, caller, request, say(said+text, paths...))
 }
 
 // ContributionReviewCommand reviews.
 type ContributionReviewCommand struct {
-	aContribution
+	aDecision
 	Verdict string `arg:"" enum:"approve,request-changes,comment" help:"approve, request-changes or comment."`
 	Message string `short:"m" help:"The review." placeholder:"TEXT"`
 }
 
-// Run reviews the newest revision.
+// Run reviews a revision.
 func (c *ContributionReviewCommand) Run(ctx context.Context, env *Env) error {
 	verdicts := map[string]string{
 		"approve": "APPROVE", "request-changes": "REQUEST_CHANGES", "comment": "COMMENT",
 	}
-	return c.onNewest(ctx, env, func(revision string) (*client.Request, error) {
-		return write(http.MethodPost, apiPath("contributions", c.Contribution, "reviews"),
-			members("revision_id", revision, "verdict", verdicts[c.Verdict], "body", c.Message))
-	}, say("Reviewed: %s.", "review.verdict"))
+	return c.decide(ctx, env, "reviews", members("verdict", verdicts[c.Verdict], "body", c.Message),
+		"reviewed, %s.", "review.verdict")
 }
 
 // ContributionAcceptCommand accepts.
 type ContributionAcceptCommand struct {
-	aContribution
-	Revision string `help:"The revision that was read; the newest by default." placeholder:"REVISION"`
-	Message  string `short:"m" help:"Message of the changeset." placeholder:"TEXT"`
+	aDecision
+	Message string `short:"m" help:"Message of the changeset." placeholder:"TEXT"`
 }
 
-// Run publishes the contribution.
+// Run publishes a revision.
 func (c *ContributionAcceptCommand) Run(ctx context.Context, env *Env) error {
-	return c.onNewest(ctx, env, func(revision string) (*client.Request, error) {
-		if c.Revision != "" {
-			revision = c.Revision
-		}
-		return write(http.MethodPost, apiPath("contributions", c.Contribution, "accept"),
-			members("revision_id", revision, "message", c.Message))
-	}, say("%s is %s, changeset %s.", "contribution.id", "contribution.status", "changeset.id"))
+	return c.decide(ctx, env, "accept", members("message", c.Message),
+		"%s is %s, changeset %s.", "contribution.id", "contribution.status", "changeset.id")
 }
 
 // ContributionRejectCommand rejects.
 type ContributionRejectCommand struct {
-	aContribution
-	Revision string `help:"The revision that was read; the newest by default." placeholder:"REVISION"`
-	Message  string `short:"m" required:"" help:"The reason." placeholder:"TEXT"`
+	aDecision
+	Message string `short:"m" required:"" help:"The reason." placeholder:"TEXT"`
 }
 
-// Run rejects the contribution.
+// Run rejects a revision.
 func (c *ContributionRejectCommand) Run(ctx context.Context, env *Env) error {
-	return c.onNewest(ctx, env, func(revision string) (*client.Request, error) {
-		if c.Revision != "" {
-			revision = c.Revision
-		}
-		return write(http.MethodPost, apiPath("contributions", c.Contribution, "reject"),
-			members("revision_id", revision, "reason", c.Message))
-	}, say("%s is %s.", "contribution.id", "contribution.status"))
+	return c.decide(ctx, env, "reject", members("reason", c.Message),
+		"%s is %s.", "contribution.id", "contribution.status")
 }
 
 // ContributionWithdrawCommand withdraws.
