@@ -26,6 +26,9 @@ type CheckpointCommand struct {
 
 // Run stores all of it, or nothing.
 func (c *CheckpointCommand) Run(ctx context.Context, env *Env) error {
+	if c.Input != "" && c.makesBody() {
+		return usagef("the body is either --input or flags")
+	}
 	caller, project, err := c.open(ctx, env)
 	if err != nil {
 		return err
@@ -43,7 +46,7 @@ func (c *CheckpointCommand) Run(ctx context.Context, env *Env) error {
 	if err != nil {
 		return err
 	}
-	env.forget(ctx, c.Done)
+	env.forgetEnded(ctx, data)
 	env.noteSaved(ctx)
 	return c.printData(ctx, env, data, func(out io.Writer, v value) error {
 		fmt.Fprintf(out, "Checkpoint %s\n", v.at("checkpoint.id").text())
@@ -51,6 +54,12 @@ func (c *CheckpointCommand) Run(ctx context.Context, env *Env) error {
 			column{"state", "state_version", nil}, column{"handoff", "handoff_id", nil},
 			column{"tasks", "task_ids", asTexts})
 	})
+}
+
+// makesBody reports whether flags make a part of the body.
+func (c *CheckpointCommand) makesBody() bool {
+	return c.Message != "" || c.Base != "" || c.handoff() != nil || len(c.mergePatch()) > 0 ||
+		len(c.File)+len(c.Delete)+len(c.Done) > 0
 }
 
 // body is the body of the operation, without files.

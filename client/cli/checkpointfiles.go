@@ -33,7 +33,7 @@ type namedFile struct {
 func (c *CheckpointCommand) files(
 	env *Env, caller *account, project string,
 ) (files []namedFile, err error) {
-	if c.Input != "" || len(c.File)+len(c.Delete) == 0 {
+	if len(c.File)+len(c.Delete) == 0 {
 		return nil, nil
 	}
 	bound, err := env.boundTo(caller, project)

@@ -207,16 +207,29 @@ func (e *Env) lost(ctx context.Context, task, claimID string) {
 	}
 }
 
-// forget removes the claims of tasks that are done.
-func (e *Env) forget(ctx context.Context, tasks []string) {
-	if len(tasks) == 0 {
-		return
+// forgetEnded removes the claims of those tasks of a checkpoint that nobody holds AFTER it, as of
+// those that are done.
+func (e *Env) forgetEnded(ctx context.Context, data jsontext.Value) {
+	var answer struct {
+		Tasks []struct {
+			ID    string         `json:"id"`
+			Claim jsontext.Value `json:"claim"`
+		} `json:"tasks"`
 	}
-	err := e.changeClaims(ctx, func(all *claims) {
-		for _, task := range tasks {
-			delete(all.Tasks, task)
+	err := json.Unmarshal(data, &answer)
+	var ended []string
+	for _, task := range answer.Tasks {
+		if string(task.Claim) == "null" {
+			ended = append(ended, task.ID)
 		}
-	})
+	}
+	if err == nil && len(ended) > 0 {
+		err = e.changeClaims(ctx, func(all *claims) {
+			for _, task := range ended {
+				delete(all.Tasks, task)
+			}
+		})
+	}
 	if err != nil {
 		fmt.Fprintf(e.Err, "pws: %s\n", Clean(err.Error()))
 	}
