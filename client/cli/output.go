@@ -25,6 +25,28 @@ type Output struct {
 // WantsJSON reports whether errors are printed as JSON too.
 func (o *Output) WantsJSON() bool { return o.JSON || o.JQ != "" }
 
+// CheckOutput returns an error for a jq expression that is none, which is to be known BEFORE a
+// command does anything. Errors: UsageError.
+func (o *Output) CheckOutput() error {
+	if o.JQ == "" {
+		return nil
+	}
+	_, err := compileQuery(o.JQ)
+	return err
+}
+
+func compileQuery(expression string) (*gojq.Code, error) {
+	query, err := gojq.Parse(expression)
+	if err != nil {
+		return nil, usagef("--jq: %w", err)
+	}
+	code, err := gojq.Compile(query)
+	if err != nil {
+		return nil, usagef("--jq: %w", err)
+	}
+	return code, nil
+}
+
 // print prints the data of an answer: as JSON if that was asked for, else as text does.
 func (o *Output) print(
 	ctx context.Context, env *Env, data jsontext.Value, text func(io.Writer) error,
@@ -62,13 +84,13 @@ func (w cleanWriter) Write(text []byte) (int, error) {
 }
 
 // printQuery prints the results of a jq expression, a line each: strings as they are, all else as
-// JSON.
+// JSON. It is called AFTER the command has succeeded, which an error of the expression says.
 func printQuery(
 	ctx context.Context, to io.Writer, data jsontext.Value, expression string,
 ) error {
-	query, err := gojq.Parse(expression)
+	query, err := compileQuery(expression)
 	if err != nil {
-		return usagef("--jq: %w", err)
+		return err
 	}
 	var input any
 	if err := json.Unmarshal(data, &input); err != nil {
@@ -83,7 +105,7 @@ func printQuery(
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return usagef("--jq: %w", err)
+			return fmt.Errorf("the command was carried out, but --jq failed: %w", err)
 		}
 		text, is := result.(string)
 		if !is {

@@ -144,6 +144,9 @@ func execute(ctx *kong.Context, env *cli.Env) int {
 		interrupted, stop = interruptible(grace, env.Err)
 		return interrupted, nil
 	})
+	if checked, is := command.(interface{ CheckOutput() error }); is && err == nil {
+		err = checked.CheckOutput()
+	}
 	if err == nil {
 		err = ctx.Run(env)
 	}
