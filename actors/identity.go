@@ -273,11 +273,16 @@ func (a *identityActor) commit(
 }
 
 // usesReserve says whether a command goes on while the disk is nearly full: sign-in, what ends a
-// session or a key, and what forgets.
+// session or a key, what forgets, and what operators do: they make space, and stop those who take
+// it.
 func usesReserve(command identity.Command) bool {
 	switch command.(type) {
 	case *identity.RequestChallenge, *identity.StartSession, *identity.SeeSession,
-		*identity.EndSession, *identity.RevokeKey, *identity.Prune:
+		*identity.EndSession, *identity.RevokeKey, *identity.Prune,
+		*identity.SetRegistration, *identity.SuspendAgent, *identity.RestoreAgent,
+		*identity.SetQuota, *identity.NoteAction, *identity.HandleReport,
+		*identity.PurgeContent, *identity.BeginErasure, *identity.EndErasure,
+		*identity.DropProject, *identity.EndDrops:
 		return true
 	}
 	return false

@@ -66,3 +66,14 @@ func (e *Engine) moderate(
 	_, err = e.Do(api.Order{Project: project, Command: command})
 	return err
 }
+
+// makesSpace says whether a command to a project goes on while the disk is nearly full: what
+// operators do, and the steps of a removal and of a purge, which are small entries that make space.
+func makesSpace(command work.Command) bool {
+	switch command.(type) {
+	case *work.HideProject, *work.ShowProject, *work.RemoveProject, *work.EraseProject,
+		*work.ForgetTexts, *work.ReleaseAll, *work.ExpireClaims:
+		return true
+	}
+	return false
+}

@@ -239,7 +239,8 @@ func (a *projectActor) commit(o *order, decision work.Decision, stamp work.Stamp
 	o.measure()
 	o.out, o.err = done, decision.Refusal
 	entry := journal.Entry{
-		Payload: e.Encode(), Key: journal.Key(a.handle.id), Format: datadir.FormatOf(decision.Events),
+		Payload: e.Encode(), Key: journal.Key(a.handle.id), Reserved: makesSpace(o.Command),
+		Format: datadir.FormatOf(decision.Events),
 	}
 	if err := a.engine.journal.Append(a.reign, entry, c); err != nil {
 		a.engine.residents.note(a.handle, a.working)

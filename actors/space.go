@@ -22,9 +22,10 @@ import (
 //	free space                  who writes
 //	reserve and more            everybody; indexing for search, merges of packs and compaction of
 //	                            snapshots only where the reserve is left when they are done
-//	below the reserve           sign-in, and the snapshot with its packs and the feed, AFTER which
-//	                            the log is cut: that is what the reserve is for
-//	below two floors            sign-in alone
+//	below the reserve           sign-in, operators, what a removal or a purge writes again, and the
+//	                            snapshot with its packs and the feed, AFTER which the log is cut:
+//	                            that is what the reserve is for
+//	below two floors            sign-in and operators
 //	below one floor             nobody
 const (
 	// spaceFloorMax bounds the floor: the space that is never used on purpose.

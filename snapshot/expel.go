@@ -1,12 +1,9 @@
 package snapshot
 
 import (
-	"errors"
+	"fmt"
 	"slices"
 )
-
-// errNoRoom says that files have to be written again and there is no space for that.
-var errNoRoom = errors.New("snapshot: no space to write files again")
 
 // Expel has the run write again every file that holds an earlier version of a section whose key
 // matches, or one that was deleted. The files themselves leave the disk with the next run after
@@ -37,8 +34,11 @@ func (w *Writer) expelled(victims []victim, changes *table) ([]victim, error) {
 		victims[at].must = true
 		bytes += victims[at].liveAfter
 	}
-	if bytes > 0 && w.s.o.MayCompact != nil && !w.s.o.MayCompact(bytes) {
-		return nil, errNoRoom
+	if bytes > 0 && w.s.o.Room != nil {
+		// Unlike a compaction, this does not wait for space: it makes some.
+		if err := w.s.o.Room(bytes); err != nil {
+			return nil, fmt.Errorf("write files again: %w", err)
+		}
 	}
 	return victims, nil
 }

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"pws/internal/disk"
 )
 
 // diskCommands are the commands for the disk of the server.
@@ -76,9 +78,10 @@ func (s *script) unmount() {
 	}
 }
 
-// ballast allocates space without writing it.
+// ballast allocates space without writing it: so much, or all but what is to be free.
 //
 //	ballast FILE BYTES
+//	ballast FILE -FREE
 func (s *script) ballast(ts *testscript.TestScript, args []string) error {
 	size, err := strconv.ParseInt(args[1], 10, 64)
 	if err != nil {
@@ -87,6 +90,13 @@ func (s *script) ballast(ts *testscript.TestScript, args []string) error {
 	file, err := os.Create(ts.MkAbs(args[0]))
 	if err != nil {
 		return err
+	}
+	if size < 0 {
+		free, _, err := disk.Free(filepath.Dir(file.Name()))
+		if err != nil {
+			return errors.Join(err, file.Close())
+		}
+		size += free
 	}
 	return errors.Join(allocate(file, size), file.Close())
 }
