@@ -136,15 +136,15 @@ func (d *diskSpace) room(bytes int64) error {
 	return nil
 }
 
-// roomy says whether so many bytes can be written and leave the reserve as it is. Writers that free
-// nothing ask it, and wait where it is false.
+// roomy says whether so many bytes can be written and leave what the next snapshot needs as it is:
+// the reserve, and its excess. Writers that free nothing ask it, and wait where it is false.
 func (d *diskSpace) roomy(bytes int64) bool {
 	e := d.engine
 	if e.config.ReserveBytes < 0 {
 		return true
 	}
 	free, err := e.config.freeBytes()
-	return err == nil && free-bytes >= e.config.ReserveBytes
+	return err == nil && free-bytes >= e.config.ReserveBytes+d.excess()
 }
 
 // excess is how much a snapshot needs beyond the reserve at this moment.

@@ -337,6 +337,35 @@ func TestSearchKeepsAwayFromTheReserve(t *testing.T) {
 	}
 }
 
+// TestNothingTakesTheRoomOfASnapshot has more recent contents than the size that makes a snapshot
+// due, as while a snapshot waits. What they need beyond the reserve is kept free by all who free
+// nothing, and not only by those who write to the log.
+func TestNothingTakesTheRoomOfASnapshot(t *testing.T) {
+	var free atomic.Int64
+	free.Store(1 << 40)
+	e := start(t, smallDisk(t.TempDir(), &free))
+	owner := register(t, e, "owner")
+	project := createProject(t, e, owner, work.Private)
+	e.config.SnapshotBlobBytes = 1 << 10
+	random := rand.NewChaCha8([32]byte{1})
+	content := make([]byte, 64<<10)
+	_, _ = random.Read(content)
+	e.saver.running.Lock()
+	defer e.saver.running.Unlock()
+	mustPut(t, e, project, owner, "a", fmt.Sprintf("%x", content))
+	kept := e.Space().ReserveBytes
+	if kept < e.config.ReserveBytes+100<<10 {
+		t.Fatalf("writers leave %d bytes", kept)
+	}
+	free.Store(kept + mib)
+	if !e.space.roomy(mib) {
+		t.Error("there is room for 1 MiB beside the snapshot")
+	}
+	if e.space.roomy(mib + 1) {
+		t.Error("more than 1 MiB leaves less than the snapshot needs")
+	}
+}
+
 func waitFor(t *testing.T, done func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
