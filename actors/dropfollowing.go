@@ -263,11 +263,11 @@ func (r *eraser) unreferenced(gone map[id.ID]bool) (hashes []blobs.Hash, err err
 
 // keepNoted takes what the notes of uploads name out of a set.
 func (r *eraser) keepNoted(only map[work.Hash]bool) error {
-	all, _ := r.engine.allUploads(id.ID{})
+	all, _ := r.engine.uploading.allUploads(id.ID{})
 	noted := map[work.Hash]bool{}
 	for _, u := range all {
 		u.mu.Lock()
-		err := r.engine.readNote(u, noted)
+		err := r.engine.uploading.readNote(u, noted)
 		u.mu.Unlock()
 		if err != nil {
 			return err

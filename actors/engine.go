@@ -187,7 +187,7 @@ type Engine struct {
 	failure   atomic.Pointer[error]
 	saver     saver
 	erasing   *eraser
-	uploading uploading
+	uploading *uploading
 	space     *diskSpace
 	// advancing is held while a test moves the clock.
 	advancing sync.Mutex
@@ -228,6 +228,7 @@ func Open(config Config) (*Engine, *Recovery, error) {
 	e.search = newSearching(e)
 	e.identity.seeing = xsync.NewMapOf[id.ID, struct{}]()
 	e.erasing = newEraser(e)
+	e.uploading = newUploading(e)
 	e.erasing.follow()
 	e.repairing = make(chan struct{}, 1)
 	began := time.Now()
@@ -236,7 +237,7 @@ func Open(config Config) (*Engine, *Recovery, error) {
 		err = e.recover(report)
 	}
 	if err == nil {
-		err = e.openUploads()
+		err = e.uploading.openUploads()
 	}
 	if err != nil {
 		e.closeStores()
@@ -253,7 +254,7 @@ func Open(config Config) (*Engine, *Recovery, error) {
 	e.stopped.Add(8)
 	go e.evictLoop()
 	go e.sweepLoop()
-	go e.uploadLoop()
+	go e.uploading.uploadLoop()
 	go e.erasing.endLoop()
 	go e.saveLoop()
 	go e.erasing.followErasures()
@@ -416,7 +417,7 @@ func (e *Engine) Advance(millis int64) int64 {
 	now := e.advance(millis)
 	e.expire(index.Expiry{}, math.MaxInt)
 	e.erasing.dropEnded()
-	e.sweepUploads()
+	e.uploading.sweepUploads()
 	if err := e.feed.expire(); err != nil {
 		e.log.Error("cannot remove expired events", "error", err)
 	}

@@ -48,10 +48,11 @@ func (e *Engine) GiveUp(upload id.ID, hashes []byte) (done bool, err error) {
 // giveUpNoted has the contents in the note of an upload be given up, and reports whether the note
 // is not needed any more. One that does not lead asks the leader, and keeps the note until it has
 // the entry. The upload is busy.
-func (e *Engine) giveUpNoted(u *upload) (done bool, err error) {
+func (ups *uploading) giveUpNoted(u *upload) (done bool, err error) {
+	e := ups.engine
 	noted := map[work.Hash]bool{}
 	u.mu.Lock()
-	err = e.readNote(u, noted)
+	err = ups.readNote(u, noted)
 	u.mu.Unlock()
 	if err != nil || len(noted) == 0 {
 		return err == nil, err

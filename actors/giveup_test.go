@@ -92,7 +92,7 @@ func TestMembersDropWhatIsGivenUp(t *testing.T) {
 		// The loop would drop BEFORE the test looks.
 		n.e.erasing.running.Lock()
 	}
-	g.nodes[0].e.sweepUploads()
+	g.nodes[0].e.uploading.sweepUploads()
 	saveAll(t, g.nodes[2].e)
 	copies, firsts := map[int]string{}, map[int]uint64{}
 	for _, server := range []int{1, 2} {
@@ -122,7 +122,7 @@ func TestDeposedServerHasContentsGivenUp(t *testing.T) {
 	g := newGiveUpGroup(t)
 	g.lead(1)
 	for range 2 {
-		g.nodes[0].e.sweepUploads()
+		g.nodes[0].e.uploading.sweepUploads()
 	}
 	g.check("live", 0, 1, 2)
 	if err := g.nodes[0].e.DeleteUpload(g.owner, g.record.ID); err != nil {
@@ -140,7 +140,7 @@ func TestSharedAgainIsNotGivenUp(t *testing.T) {
 	for _, n := range g.nodes {
 		n.e.erasing.running.Lock()
 	}
-	g.nodes[0].e.sweepUploads()
+	g.nodes[0].e.uploading.sweepUploads()
 	running := beginImport(t, g.nodes[0].e, g.record)
 	store(t, running, g.alone)
 	for _, n := range g.nodes {
@@ -198,7 +198,7 @@ func TestNoteIsNotWrittenInVain(t *testing.T) {
 		n.e.erasing.running.Lock()
 		defer n.e.erasing.running.Unlock()
 	}
-	g.nodes[0].e.sweepUploads()
+	g.nodes[0].e.uploading.sweepUploads()
 	written := time.UnixMilli(1_000_000)
 	name := func(server int) string {
 		return filepath.Join(g.nodes[server].config.Dir, datadir.ErasureName)
@@ -230,7 +230,7 @@ func TestGivenUpBesideDamage(t *testing.T) {
 		// The loop would drop BEFORE the test looks.
 		n.e.erasing.running.Lock()
 	}
-	g.nodes[0].e.sweepUploads()
+	g.nodes[0].e.uploading.sweepUploads()
 	for _, n := range g.nodes {
 		n.e.erasing.running.Unlock()
 	}
@@ -306,7 +306,7 @@ func TestImportIsRepeatedDuringDrop(t *testing.T) {
 		// The loops would drop BEFORE the import is repeated.
 		n.e.erasing.running.Lock()
 	}
-	e.sweepUploads()
+	e.uploading.sweepUploads()
 	running = begin()
 	drop := func() {
 		e.erasing.running.Unlock()
@@ -357,7 +357,7 @@ func TestPartIsGivenUp(t *testing.T) {
 		t.Fatal(done, err)
 	}
 	for range 2 {
-		g.nodes[0].e.sweepUploads()
+		g.nodes[0].e.uploading.sweepUploads()
 	}
 	g.check("part", 0, 1, 2)
 	if err := g.nodes[0].e.DeleteUpload(g.owner, g.record.ID); err != nil {
@@ -380,7 +380,7 @@ func TestGivenUpInAnotherOrder(t *testing.T) {
 			t.Fatal(done, err)
 		}
 		u := g.nodes[0].e.uploading.mu.of[g.record.ID]
-		if done, err := g.nodes[0].e.giveUpNoted(u); !done || err != nil {
+		if done, err := g.nodes[0].e.uploading.giveUpNoted(u); !done || err != nil {
 			t.Errorf("%v, %v", done, err)
 		}
 	}

@@ -30,10 +30,11 @@ const (
 	uploadMillis = api.UploadSeconds * 1000
 )
 
-// uploading is the state of all uploads. They are no part of the log: parts are files of their own,
-// and temporary.
+// uploading keeps all uploads. They are no part of the log: parts are files of their own, and
+// temporary.
 type uploading struct {
-	store *uploads.Store
+	engine *Engine
+	store  *uploads.Store
 	// running is held by the one import at a time, because it takes much memory.
 	running sync.Mutex
 	// creating is held by the one creation at a time.
@@ -43,6 +44,12 @@ type uploading struct {
 		sync.Mutex
 		of map[id.ID]*upload
 	}
+}
+
+func newUploading(e *Engine) *uploading {
+	ups := &uploading{engine: e}
+	ups.mu.of = map[id.ID]*upload{}
+	return ups
 }
 
 // upload is one upload. What its files say is in the store.
@@ -109,29 +116,57 @@ func decodeUpload(
 	return record, saved.Gone, nil
 }
 
+// CreateUpload implements api.Uploads.
+func (e *Engine) CreateUpload(record api.UploadRecord) (api.UploadState, bool, error) {
+	return e.uploading.createUpload(record)
+}
+
+// Upload implements api.Uploads.
+func (e *Engine) Upload(agent, wanted id.ID) (api.UploadState, error) {
+	return e.uploading.upload(agent, wanted)
+}
+
+// PutUploadPart implements api.Uploads.
+func (e *Engine) PutUploadPart(
+	agent, wanted id.ID, number int, content []byte,
+) (api.UploadPart, error) {
+	return e.uploading.putPart(agent, wanted, number, content)
+}
+
+// DeleteUpload implements api.Uploads.
+func (e *Engine) DeleteUpload(agent, wanted id.ID) error {
+	return e.uploading.deleteUpload(agent, wanted)
+}
+
+// BeginImport implements api.Uploads.
+func (e *Engine) BeginImport(agent, wanted id.ID) (api.UploadImport, error) {
+	return e.uploading.beginImport(agent, wanted)
+}
+
 // openUploads finds the uploads of earlier runs. It runs AFTER the projects are known: an upload
 // whose project exists was imported.
-func (e *Engine) openUploads() (err error) {
-	e.uploading.mu.of = map[id.ID]*upload{}
-	e.uploading.store, err = uploads.Open(uploads.Options{
+func (ups *uploading) openUploads() (err error) {
+	e := ups.engine
+	ups.store, err = uploads.Open(uploads.Options{
 		Dir: filepath.Join(e.config.Dir, datadir.UploadsName), BytesMax: uploadRoom, Room: e.space.room,
 	})
 	if err != nil {
 		return err
 	}
-	for _, damage := range e.uploading.store.Damage() {
+	for _, damage := range ups.store.Damage() {
 		e.log.Error("a part of an upload is damaged and was removed", "error", damage)
 	}
-	for _, key := range e.uploading.store.Keys() {
-		if err := e.restoreUpload(key); err != nil {
+	for _, key := range ups.store.Keys() {
+		if err := ups.restoreUpload(key); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (e *Engine) restoreUpload(key uploads.Key) error {
-	store := e.uploading.store
+func (ups *uploading) restoreUpload(key uploads.Key) error {
+	e := ups.engine
+	store := ups.store
 	data, err := store.Read(key, uploads.RecordNumber)
 	record, gone, derr := decodeUpload(id.ID(key), data)
 	if err = errors.Join(err, derr); err != nil {
@@ -153,9 +188,9 @@ func (e *Engine) restoreUpload(key uploads.Key) error {
 	stored, _ := store.Part(key, uploads.RecordNumber)
 	note, noted := store.Part(key, uploads.NoteNumber)
 	u.mu.activeAt, u.mu.noted = max(u.mu.activeAt, stored.At, note.At), noted
-	e.uploading.mu.of[record.ID] = u
+	ups.mu.of[record.ID] = u
 	if _, made := e.handles.Load(record.Project); made {
-		e.endUpload(u)
+		ups.endUpload(u)
 	}
 	return nil
 }
@@ -169,13 +204,13 @@ func newUpload(record api.UploadRecord) *upload {
 func (u *upload) key() uploads.Key { return uploads.Key(u.record.ID) }
 
 // lockUpload returns an upload with its lock held: UPLOAD_NOT_FOUND.
-func (e *Engine) lockUpload(agent, wanted id.ID) (*upload, error) {
-	e.uploading.mu.Lock()
-	u := e.uploading.mu.of[wanted]
-	e.uploading.mu.Unlock()
+func (ups *uploading) lockUpload(agent, wanted id.ID) (*upload, error) {
+	ups.mu.Lock()
+	u := ups.mu.of[wanted]
+	ups.mu.Unlock()
 	if u != nil && u.record.Agent == agent {
 		u.mu.Lock()
-		if !u.mu.gone && !u.expired(e.Now()) {
+		if !u.mu.gone && !u.expired(ups.engine.Now()) {
 			return u, nil
 		}
 		u.mu.Unlock()
@@ -210,15 +245,15 @@ func (u *upload) status() api.UploadStatus {
 	return api.UploadOpen
 }
 
-// state is the upload at this moment. Its lock is held.
-func (e *Engine) stateOf(u *upload) api.UploadState {
+// stateOf is the upload at this moment. Its lock is held.
+func (ups *uploading) stateOf(u *upload) api.UploadState {
 	state := api.UploadState{
 		UploadRecord: u.record, Status: u.status(), ActiveAt: u.mu.activeAt, Failure: u.mu.failure,
 	}
 	if u.mu.running != nil {
 		state.Read = u.mu.running.read.Load()
 	}
-	for _, part := range e.uploading.store.Parts(u.key()) {
+	for _, part := range ups.store.Parts(u.key()) {
 		state.Parts = append(state.Parts, partOf(part))
 	}
 	return state
@@ -228,64 +263,64 @@ func partOf(part uploads.Part) api.UploadPart {
 	return api.UploadPart{Number: int(part.Number), Size: part.Size, SHA256: part.SHA256}
 }
 
-// CreateUpload implements api.Uploads.
-func (e *Engine) CreateUpload(record api.UploadRecord) (api.UploadState, bool, error) {
-	e.uploading.creating.Lock()
-	defer e.uploading.creating.Unlock()
-	if known := e.uploadOfKey(&record); known != nil {
+// createUpload is Engine.CreateUpload.
+func (ups *uploading) createUpload(record api.UploadRecord) (api.UploadState, bool, error) {
+	ups.creating.Lock()
+	defer ups.creating.Unlock()
+	if known := ups.uploadOfKey(&record); known != nil {
 		defer known.mu.Unlock()
 		if known.record.Key.Fingerprint != record.Key.Fingerprint {
 			return api.UploadState{}, false, fault.New(
 				fault.IdempotencyKeyReused, "The key was used for another request.")
 		}
-		return e.stateOf(known), true, nil
+		return ups.stateOf(known), true, nil
 	}
-	if err := e.requireUploads(record.Agent); err != nil {
+	if err := ups.requireUploads(record.Agent); err != nil {
 		return api.UploadState{}, false, err
 	}
-	if !e.space.roomy(0) {
+	if !ups.engine.space.roomy(0) {
 		return api.UploadState{}, false, errDiskReserve()
 	}
 	u := newUpload(record)
-	_, err := e.uploading.store.Put(
+	_, err := ups.store.Put(
 		u.key(), uploads.RecordNumber, record.CreatedAt, encodeUpload(&record, false))
 	if err != nil {
-		return api.UploadState{}, false, e.uploadFault(err)
+		return api.UploadState{}, false, uploadFault(err)
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	e.uploading.mu.Lock()
-	defer e.uploading.mu.Unlock()
-	e.uploading.mu.of[record.ID] = u
-	return e.stateOf(u), false, nil
+	ups.mu.Lock()
+	defer ups.mu.Unlock()
+	ups.mu.of[record.ID] = u
+	return ups.stateOf(u), false, nil
 }
 
 // allUploads returns the uploads of an agent, or of all for the zero ID, and how many there are in
 // total.
-func (e *Engine) allUploads(agent id.ID) (found []*upload, all int) {
-	e.uploading.mu.Lock()
-	defer e.uploading.mu.Unlock()
-	for _, u := range e.uploading.mu.of {
+func (ups *uploading) allUploads(agent id.ID) (found []*upload, all int) {
+	ups.mu.Lock()
+	defer ups.mu.Unlock()
+	for _, u := range ups.mu.of {
 		if agent.IsZero() || u.record.Agent == agent {
 			found = append(found, u)
 		}
 	}
-	return found, len(e.uploading.mu.of)
+	return found, len(ups.mu.of)
 }
 
 // uploadOfKey returns the upload that an Idempotency-Key has made, with its lock held; nil if there
 // is none.
-func (e *Engine) uploadOfKey(record *api.UploadRecord) *upload {
+func (ups *uploading) uploadOfKey(record *api.UploadRecord) *upload {
 	if record.Key == nil {
 		return nil
 	}
-	own, _ := e.allUploads(record.Agent)
+	own, _ := ups.allUploads(record.Agent)
 	for _, u := range own {
 		if u.record.Key == nil || u.record.Key.Hash != record.Key.Hash {
 			continue
 		}
 		u.mu.Lock()
-		if !u.mu.gone && !u.expired(e.Now()) {
+		if !u.mu.gone && !u.expired(ups.engine.Now()) {
 			return u
 		}
 		u.mu.Unlock()
@@ -294,9 +329,9 @@ func (e *Engine) uploadOfKey(record *api.UploadRecord) *upload {
 }
 
 // requireUploads refuses an upload too many: QUOTA_EXCEEDED. No other one is created meanwhile.
-func (e *Engine) requireUploads(agent id.ID) error {
-	now, open := e.Now(), 0
-	own, all := e.allUploads(agent)
+func (ups *uploading) requireUploads(agent id.ID) error {
+	now, open := ups.engine.Now(), 0
+	own, all := ups.allUploads(agent)
 	oldest := now
 	for _, u := range own {
 		u.mu.Lock()
@@ -321,21 +356,22 @@ func errUploads(quota string, limit int) *fault.Error {
 		With("quota", quota).With("limit", limit)
 }
 
-// Upload implements api.Uploads.
-func (e *Engine) Upload(agent, wanted id.ID) (api.UploadState, error) {
-	u, err := e.lockUpload(agent, wanted)
+// upload is Engine.Upload.
+func (ups *uploading) upload(agent, wanted id.ID) (api.UploadState, error) {
+	u, err := ups.lockUpload(agent, wanted)
 	if err != nil {
 		return api.UploadState{}, err
 	}
 	defer u.mu.Unlock()
-	return e.stateOf(u), nil
+	return ups.stateOf(u), nil
 }
 
-// PutUploadPart implements api.Uploads.
-func (e *Engine) PutUploadPart(
+// putPart is Engine.PutUploadPart.
+func (ups *uploading) putPart(
 	agent, wanted id.ID, number int, content []byte,
 ) (api.UploadPart, error) {
-	u, err := e.lockUpload(agent, wanted)
+	e := ups.engine
+	u, err := ups.lockUpload(agent, wanted)
 	if err != nil {
 		return api.UploadPart{}, err
 	}
@@ -363,24 +399,24 @@ func (e *Engine) PutUploadPart(
 	}
 	err = e.accounts.reservePart(&s, agent, &limits)
 	if err != nil {
-		e.countParts(u)
+		ups.countParts(u)
 		return api.UploadPart{}, err
 	}
-	part, err := e.uploading.store.Put(u.key(), uint32(number), now, content)
+	part, err := ups.store.Put(u.key(), uint32(number), now, content)
 	if err != nil {
 		s.releasePart()
 		// A part that could not be replaced may be gone.
-		e.countParts(u)
-		return api.UploadPart{}, e.uploadFault(err)
+		ups.countParts(u)
+		return api.UploadPart{}, uploadFault(err)
 	}
 	u.mu.storing[number], u.mu.bytes = s, bytes
 	u.mu.activeAt, u.mu.failure = now, nil
 	return partOf(part), nil
 }
 
-// DeleteUpload implements api.Uploads.
-func (e *Engine) DeleteUpload(agent, wanted id.ID) error {
-	u, err := e.lockUpload(agent, wanted)
+// deleteUpload is Engine.DeleteUpload.
+func (ups *uploading) deleteUpload(agent, wanted id.ID) error {
+	u, err := ups.lockUpload(agent, wanted)
 	if err != nil {
 		return err
 	}
@@ -388,33 +424,33 @@ func (e *Engine) DeleteUpload(agent, wanted id.ID) error {
 	if u.mu.busy {
 		return u.requireOpen()
 	}
-	return e.removeUpload(u)
+	return ups.removeUpload(u)
 }
 
 // removeUpload removes an upload, or only its parts while it has a note of contents: the next sweep
 // drops those first. Its lock is held.
-func (e *Engine) removeUpload(u *upload) error {
+func (ups *uploading) removeUpload(u *upload) error {
 	if u.mu.noted {
 		if u.mu.gone {
 			return nil
 		}
-		_, err := e.uploading.store.Put(u.key(), uploads.RecordNumber, u.record.CreatedAt,
+		_, err := ups.store.Put(u.key(), uploads.RecordNumber, u.record.CreatedAt,
 			encodeUpload(&u.record, true))
 		if err != nil {
-			return e.uploadFault(err)
+			return uploadFault(err)
 		}
 		u.mu.gone = true
 		u.releaseParts()
 		return nil
 	}
-	if err := e.uploading.store.Remove(u.key()); err != nil {
-		return e.uploadFault(err)
+	if err := ups.store.Remove(u.key()); err != nil {
+		return uploadFault(err)
 	}
 	u.releaseParts()
 	u.mu.gone = true
-	e.uploading.mu.Lock()
-	defer e.uploading.mu.Unlock()
-	delete(e.uploading.mu.of, u.record.ID)
+	ups.mu.Lock()
+	defer ups.mu.Unlock()
+	delete(ups.mu.of, u.record.ID)
 	return nil
 }
 
@@ -434,7 +470,7 @@ func errDiskReserve() error {
 }
 
 // uploadFault is what a caller learns of files that could not be written.
-func (e *Engine) uploadFault(err error) error {
+func uploadFault(err error) error {
 	switch {
 	case errors.Is(err, uploads.ErrFull):
 		return work.ErrStored("upload_bytes_of_server", uploadRoom)

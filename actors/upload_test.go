@@ -98,7 +98,7 @@ func TestUploadOfUnmadeProject(t *testing.T) {
 			t.Errorf("%s, and the content is there: %v", status, one.holds(alone))
 		}
 		// A crash while the contents are dropped leaves the note.
-		one.sweepUploads()
+		one.uploading.sweepUploads()
 		if one.holds(alone) || !one.holds(shared) {
 			t.Errorf("contents are there: %v %v", one.holds(alone), one.holds(shared))
 		}
@@ -130,7 +130,7 @@ func TestFailedImports(t *testing.T) {
 		store(t, running, strings.Repeat(fmt.Sprint("content ", n), 90))
 		running.End(failed)
 	}
-	e.sweepUploads()
+	e.uploading.sweepUploads()
 	for n := range 3 {
 		if e.holds(strings.Repeat(fmt.Sprint("content ", n), 90)) {
 			t.Errorf("the content of import %d is left", n)
@@ -163,7 +163,7 @@ func TestUploadOfPurgedContent(t *testing.T) {
 		t.Fatal(err)
 	}
 	running.End(fault.New(fault.QuotaExceeded, "Full."))
-	e.sweepUploads()
+	e.uploading.sweepUploads()
 	if e.holds(before) {
 		t.Error("a purged content is there")
 	}
@@ -177,7 +177,7 @@ func TestNoSweepAfterAFailure(t *testing.T) {
 	store(t, running, content)
 	running.End(fault.New(fault.StorageUnavailable, "Unknown."))
 	e.fail(errors.New("the disk is broken"))
-	e.sweepUploads()
+	e.uploading.sweepUploads()
 	if !e.holds(content) {
 		t.Error("the content was dropped")
 	}
@@ -206,7 +206,7 @@ func TestBackupHasNotesOfContents(t *testing.T) {
 	if !again.holds(alone) || len(again.uploading.store.Parts(uploads.Key(record.ID))) != 0 {
 		t.Errorf("the content is there: %v, or parts are", again.holds(alone))
 	}
-	again.sweepUploads()
+	again.uploading.sweepUploads()
 	if again.holds(alone) || !again.holds("kept") {
 		t.Errorf("contents are there: %v %v", again.holds(alone), again.holds("kept"))
 	}
@@ -262,7 +262,7 @@ func TestDeletedUploadStaysDeleted(t *testing.T) {
 		if _, err := one.Upload(owner, record.ID); fault.CodeOf(err) != fault.UploadNotFound {
 			t.Errorf("it is there: %v", err)
 		}
-		one.sweepUploads()
+		one.uploading.sweepUploads()
 		if one.holds(content) || one.uploading.store.Bytes() != 0 {
 			t.Errorf("%d bytes are left", one.uploading.store.Bytes())
 		}
@@ -301,7 +301,7 @@ func TestUploadOfMadeProject(t *testing.T) {
 		if status := statusOf(t, one, record); status != api.UploadDone {
 			t.Errorf("%s AFTER the import", status)
 		}
-		one.sweepUploads()
+		one.uploading.sweepUploads()
 		if !one.holds(content) || len(one.uploading.store.Parts(uploads.Key(record.ID))) != 0 {
 			t.Error("the content is gone, or parts are left")
 		}
@@ -353,7 +353,7 @@ func TestUploadsTogether(t *testing.T) {
 				if running, err := e.BeginImport(agent, record.ID); err == nil {
 					running.End(fault.New(fault.RateLimited, "x"))
 				}
-				e.sweepUploads()
+				e.uploading.sweepUploads()
 				if round%2 == 0 {
 					e.StoredBy(agent, id.ID{})
 				}

@@ -29,9 +29,10 @@ type uploadImport struct {
 	ended bool
 }
 
-// BeginImport implements api.Uploads.
-func (e *Engine) BeginImport(agent, wanted id.ID) (api.UploadImport, error) {
-	u, err := e.lockUpload(agent, wanted)
+// beginImport is Engine.BeginImport.
+func (ups *uploading) beginImport(agent, wanted id.ID) (api.UploadImport, error) {
+	e := ups.engine
+	u, err := ups.lockUpload(agent, wanted)
 	if err != nil {
 		return nil, err
 	}
@@ -42,16 +43,16 @@ func (e *Engine) BeginImport(agent, wanted id.ID) (api.UploadImport, error) {
 	if !e.space.roomy(u.mu.bytes) {
 		return nil, errDiskReserve()
 	}
-	if !e.uploading.running.TryLock() {
+	if !ups.running.TryLock() {
 		return nil, fault.New(fault.RateLimited, "Another upload is being imported.").
 			With("reason", "IMPORT_RUNNING").With("retry_after_seconds", 2)
 	}
 	batch, err := e.blobs.Begin()
 	if err != nil {
-		e.uploading.running.Unlock()
-		return nil, e.uploadFault(err)
+		ups.running.Unlock()
+		return nil, uploadFault(err)
 	}
-	i := &uploadImport{engine: e, upload: u, batch: batch, state: e.stateOf(u)}
+	i := &uploadImport{engine: e, upload: u, batch: batch, state: ups.stateOf(u)}
 	u.mu.busy, u.mu.running, u.mu.failure = true, i, nil
 	return i, nil
 }
@@ -89,7 +90,7 @@ func (i *uploadImport) Read(p []byte) (int, error) {
 // Store implements api.UploadImport.
 func (i *uploadImport) Store(hash work.Hash, content []byte) error {
 	if err := i.batch.Add(blobs.Hash(hash), content); err != nil {
-		return i.engine.uploadFault(err)
+		return uploadFault(err)
 	}
 	return nil
 }
@@ -102,8 +103,8 @@ func (i *uploadImport) Commit() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	noted := map[work.Hash]bool{}
-	if err := e.readNote(u, noted); err != nil {
-		return e.uploadFault(err)
+	if err := e.uploading.readNote(u, noted); err != nil {
+		return uploadFault(err)
 	}
 	count, state := int64(0), e.Identity()
 	for hash := range i.batch.Hashes {
@@ -116,22 +117,22 @@ func (i *uploadImport) Commit() error {
 	// The entry of the project counts the contents, so the parts do not count any more.
 	u.releaseParts()
 	size := i.batch.Bytes() + count*int64(len(blobs.Hash{}))
-	if err := e.requireQuota(u.record.Agent, size); err != nil || count == 0 {
+	if err := e.uploading.requireQuota(u.record.Agent, size); err != nil || count == 0 {
 		return err
 	}
 	_, err := e.uploading.store.Put(u.key(), uploads.NoteNumber, e.Now(), hashesOf(noted))
 	if err != nil {
-		return e.uploadFault(err)
+		return uploadFault(err)
 	}
 	u.mu.noted = true
 	u.givenUp.Store(nil)
 	// All leave the note of what was given up BEFORE they are stored: they are shared one entry after
 	// the other, and a Drop must not take those that come later.
 	if err := e.erasing.changeGivenUp(nil, i.batch.Hashes); err != nil {
-		return e.uploadFault(err)
+		return uploadFault(err)
 	}
 	if err := i.batch.Commit(); err != nil {
-		return e.uploadFault(err)
+		return uploadFault(err)
 	}
 	for hash := range i.batch.Hashes {
 		e.corrupted.clear(work.Hash(hash))
@@ -140,7 +141,8 @@ func (i *uploadImport) Commit() error {
 }
 
 // requireQuota refuses what a new project would store: QUOTA_EXCEEDED.
-func (e *Engine) requireQuota(agent id.ID, bytes int64) error {
+func (ups *uploading) requireQuota(agent id.ID, bytes int64) error {
+	e := ups.engine
 	limits := e.storedLimits(agent, id.ID{})
 	var none *work.Project
 	if err := none.RequireStored(agent, bytes, limits.Project); err != nil {
@@ -169,24 +171,24 @@ func (i *uploadImport) End(result error) {
 	u.mu.busy, u.mu.running = false, nil
 	u.mu.activeAt = e.Now()
 	if result == nil {
-		e.endUpload(u)
+		e.uploading.endUpload(u)
 		return
 	}
 	if !errors.As(result, &u.mu.failure) {
 		u.mu.failure = fault.New(fault.Internal, "The import failed.")
 	}
-	e.countParts(u)
+	e.uploading.countParts(u)
 }
 
 // countParts counts the parts in the account of the agent again. Its lock is held.
-func (e *Engine) countParts(u *upload) {
-	for _, part := range e.uploading.store.Parts(u.key()) {
+func (ups *uploading) countParts(u *upload) {
+	for _, part := range ups.store.Parts(u.key()) {
 		if _, counted := u.mu.storing[int(part.Number)]; counted {
 			continue
 		}
 		s := storing{bytes: int64(part.Size), now: part.At}
 		// Without limits nothing is refused.
-		_ = e.accounts.reservePart(&s, u.record.Agent, nil)
+		_ = ups.engine.accounts.reservePart(&s, u.record.Agent, nil)
 		u.mu.storing[int(part.Number)] = s
 		u.mu.bytes += s.bytes
 	}
@@ -195,32 +197,33 @@ func (e *Engine) countParts(u *upload) {
 // endUpload gives the room of an upload back whose project exists. Its lock is held, or nobody else
 // knows it. The time of its last activity is durable BEFORE the parts are removed, which have it
 // after a crash: repeats of the finish are answered for an hour.
-func (e *Engine) endUpload(u *upload) {
+func (ups *uploading) endUpload(u *upload) {
 	u.mu.done, u.mu.noted = true, false
 	u.releaseParts()
-	if stored, _ := e.uploading.store.Part(u.key(), uploads.RecordNumber); stored.At < u.mu.activeAt {
-		_, err := e.uploading.store.Put(u.key(), uploads.RecordNumber, u.mu.activeAt,
+	if stored, _ := ups.store.Part(u.key(), uploads.RecordNumber); stored.At < u.mu.activeAt {
+		_, err := ups.store.Put(u.key(), uploads.RecordNumber, u.mu.activeAt,
 			encodeUpload(&u.record, u.mu.gone))
 		if err != nil {
-			e.log.Warn("cannot store when an upload was imported; it may expire too early",
+			ups.engine.log.Warn("cannot store when an upload was imported; it may expire too early",
 				"error", err)
 		}
 	}
-	if err := e.uploading.store.RemoveParts(u.key()); err != nil {
-		e.log.Error("cannot remove the parts of an upload; they are removed when it expires",
+	if err := ups.store.RemoveParts(u.key()); err != nil {
+		ups.engine.log.Error("cannot remove the parts of an upload; they are removed when it expires",
 			"error", err)
 	}
 }
 
 // sweepUploads removes the uploads that have expired, and contents that were stored for projects
 // that were never made.
-func (e *Engine) sweepUploads() {
-	all, _ := e.allUploads(id.ID{})
-	err := e.dropNoted(all)
+func (ups *uploading) sweepUploads() {
+	e := ups.engine
+	all, _ := ups.allUploads(id.ID{})
+	err := ups.dropNoted(all)
 	for _, u := range all {
 		u.mu.Lock()
 		if !u.mu.busy && (u.mu.gone || u.expired(e.Now())) {
-			err = errors.Join(err, e.removeUpload(u))
+			err = errors.Join(err, ups.removeUpload(u))
 		}
 		u.mu.Unlock()
 	}
@@ -233,7 +236,8 @@ func (e *Engine) sweepUploads() {
 
 // uploadLoop sweeps uploads. Looking for the projects that name a content takes long where there
 // are many.
-func (e *Engine) uploadLoop() {
+func (ups *uploading) uploadLoop() {
+	e := ups.engine
 	defer e.stopped.Done()
 	tick := time.NewTicker(e.config.SweepEvery)
 	defer tick.Stop()
@@ -242,7 +246,7 @@ func (e *Engine) uploadLoop() {
 		case <-e.stop:
 			return
 		case <-tick.C:
-			e.sweepUploads()
+			ups.sweepUploads()
 		}
 	}
 }
@@ -252,14 +256,15 @@ const notedMax = 1 << 18
 
 // dropNoted drops the contents in the notes of uploads that no project names, or in a group has
 // them be given up. The uploads are busy meanwhile.
-func (e *Engine) dropNoted(all []*upload) error {
+func (ups *uploading) dropNoted(all []*upload) error {
+	e := ups.engine
 	only := map[work.Hash]bool{}
 	var noted []*upload
 	var errs []error
 	for _, u := range all {
 		u.mu.Lock()
 		if u.mu.noted && !u.mu.busy && len(only) < notedMax {
-			if err := e.readNote(u, only); err != nil {
+			if err := ups.readNote(u, only); err != nil {
 				errs = append(errs, err)
 			} else if u.mu.noted {
 				u.mu.busy = true
@@ -280,13 +285,13 @@ func (e *Engine) dropNoted(all []*upload) error {
 		done := dropped == nil
 		if e.config.SharedJournal {
 			var err error
-			done, err = e.giveUpNoted(u)
+			done, err = ups.giveUpNoted(u)
 			errs = append(errs, err)
 		}
 		u.mu.Lock()
 		u.mu.busy = false
 		if done {
-			errs = append(errs, e.removeNote(u))
+			errs = append(errs, ups.removeNote(u))
 		}
 		u.mu.Unlock()
 	}
@@ -295,19 +300,19 @@ func (e *Engine) dropNoted(all []*upload) error {
 
 // readNote adds the contents in the note of an upload, if it has one. Its lock is held. A note that
 // is damaged names nothing: what it named stays on the disk.
-func (e *Engine) readNote(u *upload, into map[work.Hash]bool) error {
+func (ups *uploading) readNote(u *upload, into map[work.Hash]bool) error {
 	if !u.mu.noted {
 		return nil
 	}
-	note, err := e.uploading.store.Read(u.key(), uploads.NoteNumber)
+	note, err := ups.store.Read(u.key(), uploads.NoteNumber)
 	switch {
 	case errors.Is(err, uploads.ErrNotFound):
 		u.mu.noted = false
 		return nil
 	case errors.Is(err, uploads.ErrCorrupt):
-		e.log.Error("the note of an upload is damaged and is removed; contents of projects that were "+
-			"never made may stay on the disk", "error", err)
-		return e.removeNote(u)
+		ups.engine.log.Error("the note of an upload is damaged and is removed; contents of projects "+
+			"that were never made may stay on the disk", "error", err)
+		return ups.removeNote(u)
 	case err != nil:
 		return err
 	}
@@ -318,8 +323,8 @@ func (e *Engine) readNote(u *upload, into map[work.Hash]bool) error {
 }
 
 // removeNote removes the note of an upload. Its lock is held.
-func (e *Engine) removeNote(u *upload) error {
-	if err := e.uploading.store.RemoveNote(u.key()); err != nil {
+func (ups *uploading) removeNote(u *upload) error {
+	if err := ups.store.RemoveNote(u.key()); err != nil {
 		return err
 	}
 	u.mu.noted = false
