@@ -71,7 +71,7 @@ func (r *eraser) drop() error {
 		{"contents", func() error { return r.dropManifests(gone) }},
 		{"manifests", func() error { return r.eraseProjects(gone) }},
 		{"state", func() error { return e.feed.redact(gone) }},
-		{"feed", func() error { return e.save(gone, atOnce) }},
+		{"feed", func() error { return e.saver.save(gone, atOnce) }},
 		// The files of a generation stay until the second one after it is there.
 		{"sections", e.Save},
 		{"older sections", func() error { return r.endDrops(gone) }},

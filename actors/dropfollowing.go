@@ -122,7 +122,7 @@ func (r *eraser) dropFollowed() error {
 			})
 		}},
 		{"contents", func() error { return e.feed.redact(gone) }},
-		{"feed", func() error { return e.save(gone, atOnce) }},
+		{"feed", func() error { return e.saver.save(gone, atOnce) }},
 		// The files of a generation stay until the second one after it is there.
 		{"sections", e.Save},
 	})

@@ -173,19 +173,13 @@ type Engine struct {
 	// suspendedHold says that freeing what suspended agents hold has failed.
 	suspendedHold atomic.Bool
 
-	// dirty holds the handles that changed since the last snapshot began.
-	dirty struct {
-		sync.Mutex
-		handles []*handle
-	}
-	snapshotFault atomic.Pointer[error]
-	damages       damages[id.ID]
-	corrupted     damages[work.Hash]
+	damages   damages[id.ID]
+	corrupted damages[work.Hash]
 	// repairing has a value when repairLoop has to look.
 	repairing chan struct{}
 	summaries summaries
 	failure   atomic.Pointer[error]
-	saver     saver
+	saver     *saver
 	erasing   *eraser
 	uploading *uploading
 	space     *diskSpace
@@ -220,8 +214,7 @@ func Open(config Config) (*Engine, *Recovery, error) {
 	e.residents = newResidents(config.ProjectBytes)
 	e.recents = newRecents(config.RecentBytesMax)
 	e.space = newDiskSpace(e)
-	e.saver.wake = make(chan struct{}, 1)
-	e.saver.pacer = pacer{now: time.Now, pause: e.pauseSave}
+	e.saver = newSaver(e)
 	e.projections.of = index.NewProjections()
 	e.trees = newTrees(e.content)
 	e.feed = newFollower(e)
@@ -256,7 +249,7 @@ func Open(config Config) (*Engine, *Recovery, error) {
 	go e.sweepLoop()
 	go e.uploading.uploadLoop()
 	go e.erasing.endLoop()
-	go e.saveLoop()
+	go e.saver.saveLoop()
 	go e.erasing.followErasures()
 	go e.repairLoop()
 	go e.checkLoop()
@@ -482,7 +475,7 @@ func (e *Engine) Health() []api.Check {
 		}
 		return ""
 	}
-	saved := check(&e.snapshotFault)
+	saved := check(&e.saver.fault)
 	if saved == "" {
 		saved = state(e.projectFault())
 	}

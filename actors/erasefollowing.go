@@ -121,7 +121,7 @@ func (r *eraser) eraseFollowed() error {
 				return nil
 			}
 			// The files of a generation stay until the second one after it is there.
-			return errors.Join(e.save(keeping, atOnce), e.Save())
+			return errors.Join(e.saver.save(keeping, atOnce), e.Save())
 		}},
 		{"sections", func() error { return r.purgePacks(gone, texts) }},
 	})

@@ -155,7 +155,7 @@ func (e *Engine) keepFollowed(h *handle, in *replayed, fault error) (kept bool) 
 		h.mu.tail.fault = fault
 	}
 	h.mu.tail.entries = append(h.mu.tail.entries, withoutContents(in.position, &in.entry))
-	e.markDirty(h)
+	e.saver.markDirty(h)
 	return true
 }
 

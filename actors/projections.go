@@ -90,7 +90,7 @@ func (e *Engine) takeIn(h *handle, p *work.Project) {
 	e.projections.of.Load(h.mu.stale, p)
 	h.mu.stale = 0
 	if !e.cardsSaved() {
-		e.markDirty(h)
+		e.saver.markDirty(h)
 	}
 }
 
@@ -216,7 +216,7 @@ func (e *Engine) replaceCard(project id.ID, fault error) {
 	}
 	h.mu.tail.cardLost = true
 	e.markStale(h, index.All)
-	e.markDirty(h)
+	e.saver.markDirty(h)
 }
 
 // matchCards compares the keys of cards with the projects. All are wanted if no project is stale

@@ -160,7 +160,7 @@ func (r *eraser) erase() error {
 				return nil
 			}
 			// The files of a generation stay until the second one after it is there.
-			return errors.Join(e.save(keeping, atOnce), e.Save())
+			return errors.Join(e.saver.save(keeping, atOnce), e.Save())
 		}},
 		{"packs", func() error {
 			_, err := e.OperatorDo(&identity.EndErasure{Hashes: hashes})

@@ -323,16 +323,16 @@ func (e *Engine) publish(h *handle, next *work.Project, position uint64, events 
 	}
 	h.view.Store(view)
 	e.search.follow(before, next, position, events)
-	e.markDirty(h)
+	e.saver.markDirty(h)
 }
 
-func (e *Engine) markDirty(h *handle) {
+func (s *saver) markDirty(h *handle) {
 	if h.dirty.Swap(true) {
 		return
 	}
-	e.dirty.Lock()
-	e.dirty.handles = append(e.dirty.handles, h)
-	e.dirty.Unlock()
+	s.dirty.Lock()
+	s.dirty.handles = append(s.dirty.handles, h)
+	s.dirty.Unlock()
 }
 
 // PublicProjects implements api.Engine. Each listed project is checked in the live view. Damaged

@@ -239,7 +239,7 @@ func (e *Engine) keepTail(in *replayed, encoded waitingEntry) error {
 		h.mu.tail = new(logTail)
 	}
 	h.mu.tail.entries = append(h.mu.tail.entries, encoded)
-	e.markDirty(h)
+	e.saver.markDirty(h)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"pws/identity"
@@ -18,8 +19,16 @@ import (
 	"pws/work"
 )
 
-// saver is the state of the goroutine that writes snapshots.
+// saver writes snapshots: one goroutine does when one is due, and others may.
 type saver struct {
+	engine *Engine
+	// dirty holds the handles that changed since the last snapshot began.
+	dirty struct {
+		sync.Mutex
+		handles []*handle
+	}
+	// fault is why the last snapshot failed.
+	fault atomic.Pointer[error]
 	// running is held by the one save at a time.
 	running sync.Mutex
 	// lastAt is when the last save ended, lastBytes how much the log had taken when it began.
@@ -32,6 +41,12 @@ type saver struct {
 	wake chan struct{}
 	// pacer makes pauses in a save that nobody waits for.
 	pacer pacer
+}
+
+func newSaver(e *Engine) *saver {
+	s := &saver{engine: e, wake: make(chan struct{}, 1)}
+	s.pacer = pacer{now: time.Now, pause: s.pauseSave}
+	return s
 }
 
 // saveAtOnceAfter is the least time between a save and one that was asked for.
@@ -53,7 +68,8 @@ func (s *saver) step(name string) error {
 }
 
 // saveLoop writes a snapshot whenever one is due.
-func (e *Engine) saveLoop() {
+func (s *saver) saveLoop() {
+	e := s.engine
 	defer e.stopped.Done()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -63,14 +79,14 @@ func (e *Engine) saveLoop() {
 			return
 		case now := <-tick.C:
 			e.space.noteSpace()
-			if e.saveDue(now) {
-				e.save(nil, withPauses)
+			if s.saveDue(now) {
+				s.save(nil, withPauses)
 			}
-		case <-e.saver.wake:
-			if !e.awaitSave() {
+		case <-s.wake:
+			if !s.awaitSave() {
 				return
 			}
-			if now := time.Now(); e.saveAllowed(now) {
+			if now := time.Now(); s.saveAllowed(now) {
 				e.Save()
 			}
 		}
@@ -79,13 +95,13 @@ func (e *Engine) saveLoop() {
 
 // awaitSave waits until a save that was asked for may begin. It reports false when the engine
 // stops.
-func (e *Engine) awaitSave() bool {
-	e.saver.running.Lock()
-	pause := time.NewTimer(saveAtOnceAfter - time.Since(e.saver.lastAt))
-	e.saver.running.Unlock()
+func (s *saver) awaitSave() bool {
+	s.running.Lock()
+	pause := time.NewTimer(saveAtOnceAfter - time.Since(s.lastAt))
+	s.running.Unlock()
 	defer pause.Stop()
 	select {
-	case <-e.stop:
+	case <-s.engine.stop:
 		return false
 	case <-pause.C:
 		return true
@@ -93,24 +109,25 @@ func (e *Engine) awaitSave() bool {
 }
 
 // saveAllowed reports whether a save may begin now: AFTER one that failed there is a pause.
-func (e *Engine) saveAllowed(now time.Time) bool {
-	e.saver.running.Lock()
-	defer e.saver.running.Unlock()
-	return !e.saveWaits(now)
+func (s *saver) saveAllowed(now time.Time) bool {
+	s.running.Lock()
+	defer s.running.Unlock()
+	return !s.saveWaits(now)
 }
 
 // saveAgainAfter is how long a save that failed is left alone.
 const saveAgainAfter = 30 * time.Second
 
-func (e *Engine) saveDue(now time.Time) bool {
-	e.saver.running.Lock()
-	defer e.saver.running.Unlock()
-	if e.saveWaits(now) {
+func (s *saver) saveDue(now time.Time) bool {
+	e := s.engine
+	s.running.Lock()
+	defer s.running.Unlock()
+	if s.saveWaits(now) {
 		return false
 	}
-	e.dirty.Lock()
-	dirty := len(e.dirty.handles) > 0
-	e.dirty.Unlock()
+	s.dirty.Lock()
+	dirty := len(s.dirty.handles) > 0
+	s.dirty.Unlock()
 	e.identity.dirty.Lock()
 	dirty = dirty || e.identity.dirty.any
 	e.identity.dirty.Unlock()
@@ -118,17 +135,17 @@ func (e *Engine) saveDue(now time.Time) bool {
 		return false
 	}
 	// A snapshot lets the log be cut, which gives space back.
-	short := e.space.short.Load() && now.Sub(e.saver.lastAt) >= saveAgainAfter
-	written := e.journal.Stats().RawBytes - e.saver.lastBytes
+	short := e.space.short.Load() && now.Sub(s.lastAt) >= saveAgainAfter
+	written := e.journal.Stats().RawBytes - s.lastBytes
 	return short || written >= uint64(e.config.SnapshotLogBytes) ||
 		e.blobs.RecentBytes() >= e.config.SnapshotBlobBytes ||
-		now.Sub(e.saver.lastAt) >= e.config.SnapshotEvery
+		now.Sub(s.lastAt) >= e.config.SnapshotEvery
 }
 
 // Save writes a snapshot of all that changed, and cuts the log behind it. Writers go on meanwhile:
 // what they change after a view was taken stays in the log. The order is: packs, sections,
 // manifest, and only AFTER all of that was read back, the cut.
-func (e *Engine) Save() error { return e.save(nil, atOnce) }
+func (e *Engine) Save() error { return e.saver.save(nil, atOnce) }
 
 // saveSpeed is how a save uses the processor.
 type saveSpeed bool
@@ -139,12 +156,13 @@ const (
 )
 
 // save is Save. Earlier sections of the given projects leave the files of the snapshot.
-func (e *Engine) save(gone map[id.ID]bool, speed saveSpeed) error {
-	e.saver.running.Lock()
-	defer e.saver.running.Unlock()
+func (s *saver) save(gone map[id.ID]bool, speed saveSpeed) error {
+	e := s.engine
+	s.running.Lock()
+	defer s.running.Unlock()
 	if speed == withPauses {
-		e.saver.pacer.begin()
-		defer e.saver.pacer.end()
+		s.pacer.begin()
+		defer s.pacer.end()
 	}
 	if e.failure.Load() != nil {
 		return *e.failure.Load()
@@ -153,19 +171,19 @@ func (e *Engine) save(gone map[id.ID]bool, speed saveSpeed) error {
 	bytes := e.journal.Stats().RawBytes
 	recent := e.recents.begin()
 	position := e.journal.Durable()
-	err := e.saver.step("position")
-	taken := e.drainDirty()
+	err := s.step("position")
+	taken := s.drainDirty()
 	taken.gone, taken.recent = gone, recent
 	if err == nil {
-		err = e.saveAt(position, taken)
+		err = s.saveAt(position, taken)
 	}
-	e.saver.lastAt = time.Now()
-	e.noteSave(err)
+	s.lastAt = time.Now()
+	s.noteSave(err)
 	if err != nil {
-		e.requeueDirty(taken)
+		s.requeueDirty(taken)
 		return err
 	}
-	e.saver.lastBytes = bytes
+	s.lastBytes = bytes
 	// What was saved can leave memory.
 	e.residents.hurryIfFull()
 	e.log.Debug("snapshot", "position", position, "projects", len(taken.handles),
@@ -199,31 +217,32 @@ type changes struct {
 
 // drainDirty takes the lists of what changed. The log's position was read BEFORE, so that all it
 // covers is in these lists or in the snapshot already.
-func (e *Engine) drainDirty() changes {
+func (s *saver) drainDirty() changes {
+	e := s.engine
 	complete := e.projections.allKnown()
-	e.dirty.Lock()
-	taken := changes{handles: e.dirty.handles, complete: complete}
-	e.dirty.handles = nil
-	e.dirty.Unlock()
+	s.dirty.Lock()
+	taken := changes{handles: s.dirty.handles, complete: complete}
+	s.dirty.handles = nil
+	s.dirty.Unlock()
 	// What fails here is only noted: the lists are given back where the save ends.
-	taken.fault = e.saver.step("projects")
+	taken.fault = s.step("projects")
 	// A start reads what belongs to many projects from sections in the order of their keys faster.
 	slices.SortFunc(taken.handles, func(a, b *handle) int { return a.id.Compare(b.id) })
 	for _, h := range taken.handles {
 		h.dirty.Store(false)
 	}
-	taken.note(e.saver.step("marks of projects"))
+	taken.note(s.step("marks of projects"))
 	taken.inboxes = e.inbox.DrainDirty()
-	taken.note(e.saver.step("inboxes"))
+	taken.note(s.step("inboxes"))
 	taken.accounts = e.accounts.drainDirty()
-	taken.note(e.saver.step("accounts"))
-	e.takeIdentity(&taken)
-	taken.note(e.saver.step("identity"))
+	taken.note(s.step("accounts"))
+	s.takeIdentity(&taken)
+	taken.note(s.step("identity"))
 	return taken
 }
 
-func (e *Engine) takeIdentity(taken *changes) {
-	cell := &e.identity
+func (s *saver) takeIdentity(taken *changes) {
+	cell := &s.engine.identity
 	cell.dirty.Lock()
 	defer cell.dirty.Unlock()
 	if cell.dirty.any {
@@ -241,9 +260,10 @@ func (c *changes) note(err error) {
 	}
 }
 
-func (e *Engine) requeueDirty(taken changes) {
+func (s *saver) requeueDirty(taken changes) {
+	e := s.engine
 	for _, h := range taken.handles {
-		e.markDirty(h)
+		s.markDirty(h)
 	}
 	e.inbox.RequeueDirty(taken.inboxes)
 	e.accounts.requeueDirty(taken.accounts)
@@ -263,7 +283,8 @@ func (e *Engine) requeueDirty(taken changes) {
 	maps.Copy(cell.dirty.reports, taken.reports)
 }
 
-func (e *Engine) saveAt(position uint64, taken changes) error {
+func (s *saver) saveAt(position uint64, taken changes) error {
+	e := s.engine
 	if taken.fault != nil {
 		return taken.fault
 	}
@@ -274,7 +295,7 @@ func (e *Engine) saveAt(position uint64, taken changes) error {
 		return fmt.Errorf("pack: %w", err)
 	}
 	e.recents.packed(taken.recent)
-	if err := e.saver.step("packs"); err != nil {
+	if err := s.step("packs"); err != nil {
 		return err
 	}
 	writer, err := e.snapshot.Begin()
@@ -284,9 +305,9 @@ func (e *Engine) saveAt(position uint64, taken changes) error {
 	if len(taken.gone) > 0 {
 		writer.Expel(func(key string) bool { return taken.gone[datadir.OwnerOf(key)] })
 	}
-	run, err := e.writeSections(writer, position, taken)
+	run, err := s.writeSections(writer, position, taken)
 	if err == nil {
-		err = e.saver.step("sections")
+		err = s.step("sections")
 	}
 	if err != nil {
 		writer.Abort()
@@ -298,12 +319,12 @@ func (e *Engine) saveAt(position uint64, taken changes) error {
 	if run.complete {
 		e.projections.saved.Store(uint32(index.All))
 	}
-	if err := e.saver.step("manifest"); err != nil {
+	if err := s.step("manifest"); err != nil {
 		return err
 	}
 	for at, h := range taken.handles {
 		if h.behind() > 0 {
-			e.markDirty(h)
+			s.markDirty(h)
 			continue
 		}
 		if saved := run.revisions[at]; saved > 0 {
@@ -311,13 +332,13 @@ func (e *Engine) saveAt(position uint64, taken changes) error {
 		}
 		h.stored.Store(true)
 	}
-	if err := e.saver.step("marks of what is saved"); err != nil {
+	if err := s.step("marks of what is saved"); err != nil {
 		return err
 	}
 	if err := e.feed.cut(run.position + 1); err != nil {
 		return err
 	}
-	if err := e.saver.step("cut"); err != nil {
+	if err := s.step("cut"); err != nil {
 		return err
 	}
 	if e.blobs.NeedsMerge() && e.space.roomy(e.blobs.MergeBytes()) {
@@ -341,13 +362,14 @@ type savedRun struct {
 }
 
 // writeSections writes the sections of all that changed.
-func (e *Engine) writeSections(
+func (s *saver) writeSections(
 	writer *snapshot.Writer, position uint64, taken changes,
 ) (run savedRun, err error) {
+	e := s.engine
 	run = savedRun{position: position, revisions: make([]uint64, len(taken.handles))}
 	var cards cardsWriter
 	for at, h := range taken.handles {
-		run.revisions[at], err = e.saveProject(writer, &cards, h)
+		run.revisions[at], err = s.saveProject(writer, &cards, h)
 		if errors.Is(err, errLeftOut) {
 			if first := h.behind(); first > 0 {
 				run.position = min(run.position, first-1)
@@ -356,14 +378,14 @@ func (e *Engine) writeSections(
 			err = nil
 		}
 		if err == nil {
-			err = e.saver.step("project")
+			err = s.step("project")
 		}
 		if err != nil {
 			return run, err
 		}
 		// A snapshot is long work in small steps, and those who wait for a write come first.
 		runtime.Gosched()
-		e.saver.pacer.step()
+		s.pacer.step()
 	}
 	if err := cards.flush(writer); err != nil {
 		return run, err
@@ -377,7 +399,7 @@ func (e *Engine) writeSections(
 	}
 	err = e.saveInboxes(writer, taken.inboxes)
 	if err == nil {
-		err = e.saver.step("inbox sections")
+		err = s.step("inbox sections")
 	}
 	if err == nil {
 		err = saveAccounts(writer, taken.accounts)
@@ -413,9 +435,10 @@ func (h *handle) behind() uint64 {
 
 // saveProject writes the sections of one project that are not there yet, and returns the revision
 // that was saved.
-func (e *Engine) saveProject(
+func (s *saver) saveProject(
 	writer *snapshot.Writer, cards *cardsWriter, h *handle,
 ) (saved uint64, err error) {
+	e := s.engine
 	h.mu.Lock()
 	view := h.view.Load()
 	// One that has become passive since it was drained is saved, but perhaps without a complete card.
@@ -432,13 +455,13 @@ func (e *Engine) saveProject(
 	}
 	p := view.project
 	if p.Erased() {
-		err = e.deleteChunks(writer, p.ID)
+		err = s.deleteChunks(writer, p.ID)
 	}
 	for _, kind := range work.ChunkKinds {
 		if err != nil {
 			return saved, err
 		}
-		if err := e.saveChunks(writer, view, kind, h.savedRevision); err != nil {
+		if err := s.saveChunks(writer, view, kind, h.savedRevision); err != nil {
 			return saved, err
 		}
 	}
@@ -453,9 +476,9 @@ func (e *Engine) saveProject(
 }
 
 // deleteChunks deletes all chunks of an erased project, which has none.
-func (e *Engine) deleteChunks(writer *snapshot.Writer, project id.ID) error {
+func (s *saver) deleteChunks(writer *snapshot.Writer, project id.ID) error {
 	for _, kind := range work.ChunkKinds {
-		for key := range e.sectionKeys(datadir.ChunkPrefix(project, kind)) {
+		for key := range s.engine.sectionKeys(datadir.ChunkPrefix(project, kind)) {
 			if !datadir.IsChunk(key) {
 				continue
 			}
@@ -470,7 +493,7 @@ func (e *Engine) deleteChunks(writer *snapshot.Writer, project id.ID) error {
 // saveChunks writes the chunks that are not there yet, or have changed since the revision that was
 // saved, and deletes those of which nothing is kept any longer. Of chunks that never change, the
 // new ones and those to delete are at the ends of the range.
-func (e *Engine) saveChunks(
+func (s *saver) saveChunks(
 	writer *snapshot.Writer, view *published, kind work.ChunkKind, saved uint64,
 ) error {
 	p := view.project
@@ -478,7 +501,7 @@ func (e *Engine) saveChunks(
 	for n := end - 1; n >= first; n-- {
 		name := work.Chunk{Kind: kind, Number: n}
 		key := datadir.ChunkKey(p.ID, name)
-		_, there := e.snapshot.SectionPosition(key)
+		_, there := s.engine.snapshot.SectionPosition(key)
 		if there && !kind.Changes() {
 			break
 		}
@@ -492,11 +515,11 @@ func (e *Engine) saveChunks(
 		if err != nil {
 			return err
 		}
-		e.saver.pacer.step()
+		s.pacer.step()
 	}
 	for n := first - 1; n >= 0; n-- {
 		key := datadir.ChunkKey(p.ID, work.Chunk{Kind: kind, Number: n})
-		if _, there := e.snapshot.SectionPosition(key); !there {
+		if _, there := s.engine.snapshot.SectionPosition(key); !there {
 			break
 		}
 		if err := writer.Delete(key); err != nil {

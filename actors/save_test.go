@@ -22,9 +22,9 @@ func TestIdentityChangesWhileASaveRuns(t *testing.T) {
 	config := quiet(filepath.Join(t.TempDir(), "data"))
 	e := start(t, config)
 	register(t, e, "early")
-	position, taken := e.journal.Durable(), e.drainDirty()
+	position, taken := e.journal.Durable(), e.saver.drainDirty()
 	register(t, e, "late")
-	if err := e.saveAt(position, taken); err != nil {
+	if err := e.saver.saveAt(position, taken); err != nil {
 		t.Fatal(err)
 	}
 	want := fullState(t, e)
@@ -43,17 +43,17 @@ func TestPassiveBetweenTwoSaves(t *testing.T) {
 	owner := register(t, e, "owner")
 	project := createProject(t, e, owner, work.Public)
 	mustPut(t, e, project, owner, "a", "1")
-	position, taken := e.journal.Durable(), e.drainDirty()
+	position, taken := e.journal.Durable(), e.saver.drainDirty()
 	mustPut(t, e, project, owner, "a", "2")
-	if err := e.saveAt(position, taken); err != nil {
+	if err := e.saver.saveAt(position, taken); err != nil {
 		t.Fatal(err)
 	}
 	want := fullState(t, e)
-	position, taken = e.journal.Durable(), e.drainDirty()
+	position, taken = e.journal.Durable(), e.saver.drainDirty()
 	if e.sweep(e.Advance(1000)) != 1 {
 		t.Fatal("the project is still in memory")
 	}
-	if err := e.saveAt(position, taken); err != nil {
+	if err := e.saver.saveAt(position, taken); err != nil {
 		t.Fatal(err)
 	}
 	sameState(t, "woken up", want, fullState(t, e))

@@ -45,14 +45,14 @@ func (p *pacer) step() {
 
 // pauseSave waits for a time, but not when the engine stops, or while memory or disk space waits
 // for the snapshot.
-func (e *Engine) pauseSave(d time.Duration) {
-	if len(e.saver.wake) > 0 || e.space.short.Load() {
+func (s *saver) pauseSave(d time.Duration) {
+	if len(s.wake) > 0 || s.engine.space.short.Load() {
 		return
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-e.stop:
+	case <-s.engine.stop:
 	}
 }

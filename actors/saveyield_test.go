@@ -54,12 +54,12 @@ func TestPacerLeavesTheProcessor(t *testing.T) {
 func TestUrgentSavesDoNotPause(t *testing.T) {
 	e := &Engine{stop: make(chan struct{})}
 	e.space = newDiskSpace(e)
-	e.saver.wake = make(chan struct{}, 1)
+	e.saver = newSaver(e)
 	// pause begins a pause of an hour, and returns what waits for its end.
 	pause := func() (ends func(why string)) {
 		ended := make(chan struct{})
 		go func() {
-			e.pauseSave(time.Hour)
+			e.saver.pauseSave(time.Hour)
 			close(ended)
 		}()
 		return func(why string) {

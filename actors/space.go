@@ -215,19 +215,20 @@ func uncertain(err error) bool {
 // noteSave keeps why the last snapshot failed. A full disk is no fault: the log keeps everything,
 // and the snapshot is tried again. No snapshot succeeds AFTER a store is uncertain, and the log
 // would never be cut again: the process has to stop.
-func (e *Engine) noteSave(err error) {
+func (s *saver) noteSave(err error) {
+	e := s.engine
 	full := err != nil && disk.IsFull(err) && !uncertain(err)
 	before := e.space.paused.Swap(full)
 	switch {
 	case err == nil:
-		e.snapshotFault.Store(nil)
+		s.fault.Store(nil)
 		if before {
 			e.log.Info("snapshots resumed")
 		}
 	case full && !before:
 		e.log.Warn("snapshot waits for disk space; no data is lost", "reason", err)
 	case !full:
-		e.snapshotFault.Store(&err)
+		s.fault.Store(&err)
 		e.log.Error("snapshot failed; no data is lost", "error", err)
 		if uncertain(err) {
 			e.fail(err)
@@ -236,9 +237,9 @@ func (e *Engine) noteSave(err error) {
 }
 
 // saveWaits says that the last snapshot failed and is not tried again yet.
-func (e *Engine) saveWaits(now time.Time) bool {
-	failed := e.snapshotFault.Load() != nil || e.space.paused.Load()
-	return failed && now.Sub(e.saver.lastAt) < saveAgainAfter
+func (s *saver) saveWaits(now time.Time) bool {
+	failed := s.fault.Load() != nil || s.engine.space.paused.Load()
+	return failed && now.Sub(s.lastAt) < saveAgainAfter
 }
 
 func (e *Engine) spaceMetrics() []Metric {

@@ -260,11 +260,11 @@ func TestSaveWritesChangedTasks(t *testing.T) {
 func TestTaskChangesWhileASaveRuns(t *testing.T) {
 	e, project, owner := oneProject(t, nil)
 	tasks := createTasks(t, e, project, owner, 300)
-	position, taken := e.journal.Durable(), e.drainDirty()
+	position, taken := e.journal.Durable(), e.saver.drainDirty()
 	mustDo(t, e, project, owner, describe(tasks[0], "late"))
 	mustDo(t, e, project, owner, &work.UpdateProject{Visibility: work.Private})
 	createTasks(t, e, project, owner, 1)
-	if err := e.saveAt(position, taken); err != nil {
+	if err := e.saver.saveAt(position, taken); err != nil {
 		t.Fatal(err)
 	}
 	for round := range 2 {
