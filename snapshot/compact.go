@@ -47,8 +47,8 @@ func (w *Writer) compact(changes *table) (*table, map[uint32]bool, error) {
 			dropped[v.number] = true
 			continue
 		}
-		if !v.must && v.liveAfter > budget-w.stats.MovedBytes && len(dropped) >= mustDrop &&
-			w.stats.MovedBytes > 0 {
+		if !v.must && v.liveAfter > budget-w.stats.movedBytes && len(dropped) >= mustDrop &&
+			w.stats.movedBytes > 0 {
 			continue
 		}
 		unlimited := v.must || len(dropped) < mustDrop
@@ -164,7 +164,7 @@ func (w *Writer) drain(v victim, changes *table, budget int64, unlimited bool) (
 	})
 	for _, i := range live {
 		e := t.entries[i]
-		if !unlimited && w.stats.MovedBytes+int64(e.size) > budget && w.stats.MovedBytes > 0 {
+		if !unlimited && w.stats.movedBytes+int64(e.size) > budget && w.stats.movedBytes > 0 {
 			return nil, false, nil
 		}
 		b, err := v.readWhole(t.key(i), e)
@@ -183,7 +183,7 @@ func (w *Writer) drain(v victim, changes *table, budget int64, unlimited bool) (
 		if err := w.added(t.key(i), e.position, len(b)); err != nil {
 			return nil, false, err
 		}
-		w.stats.MovedBytes += int64(len(b))
+		w.stats.movedBytes += int64(len(b))
 	}
 	return t, true, nil
 }

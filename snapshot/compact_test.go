@@ -52,12 +52,12 @@ func boundDisk(t *testing.T, budget int64, factor float64) {
 			t.Fatal(err)
 		}
 		st := s.Stats()
-		moved += st.LastRun.MovedBytes
+		moved += st.LastRun.movedBytes
 		if st.Sections != sections || st.Files > 64 {
 			t.Fatalf("run %d: %+v", run, st)
 		}
-		if float64(st.FileBytes) > factor*float64(st.LiveBytes) {
-			t.Fatalf("run %d: %d bytes on disk for %d live", run, st.FileBytes, st.LiveBytes)
+		if float64(st.FileBytes) > factor*float64(st.liveBytes) {
+			t.Fatalf("run %d: %d bytes on disk for %d live", run, st.FileBytes, st.liveBytes)
 		}
 	}
 	if moved > 4*put {

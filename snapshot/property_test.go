@@ -85,7 +85,7 @@ func same(rt *rapid.T, s *Store, model map[string]string) {
 		live += int64(e.size)
 		return true
 	})
-	if st := s.Stats(); n != len(model) || st.Sections != n || st.LiveBytes != live {
+	if st := s.Stats(); n != len(model) || st.Sections != n || st.liveBytes != live {
 		rt.Fatalf("%d keys for %d, stats %+v, live %d", n, len(model), st, live)
 	}
 }

@@ -469,18 +469,16 @@ type Stats struct {
 	Files      int
 	Sections   int
 	FileBytes  int64 // all section files of the generation
-	LiveBytes  int64 // the part of FileBytes that Read can reach
 	IndexBytes int64 // memory the index takes
 	LastRun    RunStats
 	Damage     error // the last damage that compaction met and left alone; nil if none
+	liveBytes  int64 // the part of FileBytes that Read can reach
 }
 
 // RunStats is the cost of one run.
 type RunStats struct {
-	Sections     int   // put or deleted
-	WrittenBytes int64 // of the section file
-	MovedBytes   int64 // of these, moved out of older files
-	DroppedFiles int
+	Sections   int   // put or deleted
+	movedBytes int64 // moved out of older files
 }
 
 // Stats may be called at any time.
@@ -491,7 +489,7 @@ func (s *Store) Stats() Stats {
 		IndexBytes: st.base.bytes() + st.delta.bytes()}
 	for _, f := range st.files {
 		out.FileBytes += f.size
-		out.LiveBytes += f.live.Load()
+		out.liveBytes += f.live.Load()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -253,7 +253,6 @@ func (w *Writer) publish(position uint64, changes *table, dropped map[uint32]boo
 		return err
 	}
 	next.countLive(w.st, changes)
-	w.stats.DroppedFiles = len(dropped)
 	w.s.install(next, w.stats)
 	w.finish()
 	return nil
@@ -342,7 +341,6 @@ func (w *Writer) finishFile(changes *table) (*sectionFile, error) {
 		_ = d.Remove(final)
 		return nil, err
 	}
-	w.stats.WrittenBytes = size
 	return sf, nil
 }
 

@@ -64,7 +64,7 @@ func TestSegmentsOfExactLength(t *testing.T) {
 func heldBatches(t *testing.T, batchBytesMax int, lengths ...int) uint64 {
 	t.Helper()
 	d := newGateDisk()
-	l, _ := mustOpen(t, Options{Dir: t.TempDir(), BatchBytesMax: batchBytesMax, disk: d})
+	l, _ := mustOpen(t, Options{Dir: t.TempDir(), batchBytesMax: batchBytesMax, disk: d})
 	defer mustClose(t, l)
 	f := newFate()
 	for n, length := range append([]int{0}, lengths...) {

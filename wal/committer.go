@@ -168,8 +168,6 @@ func (c *committer) commit(q []queued, size int) error {
 	st.Batches++
 	st.Entries += uint64(len(q))
 	st.RawBytes += uint64(size)
-	st.Syncs++
-	st.SyncLast, st.SyncMax = took, max(took, st.SyncMax)
 	st.SyncTotal += took
 	l.mu.Unlock()
 	c.report(q, nil)

@@ -25,8 +25,8 @@ var (
 	ErrClosed = errors.New("wal: log is closed")
 	// ErrOutOfRange: the position is before the first entry or after the end.
 	ErrOutOfRange = errors.New("wal: position is outside of the log")
-	// ErrReplayOrder: Replay was called after the first Append or CutBefore.
-	ErrReplayOrder = errors.New("wal: replay comes before the first append")
+	// errReplayOrder: Replay was called after the first Append or CutBefore.
+	errReplayOrder = errors.New("wal: replay comes before the first append")
 )
 
 // CorruptError contains the place of the damage. errors.Is(err, ErrCorrupt) is true for it.

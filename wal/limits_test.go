@@ -371,7 +371,7 @@ func incompressible(n int) []byte {
 
 func TestLargeEntries(t *testing.T) {
 	dir := t.TempDir()
-	l, _ := mustOpen(t, Options{Dir: dir, BatchBytesMax: 1 << 20})
+	l, _ := mustOpen(t, Options{Dir: dir, batchBytesMax: 1 << 20})
 	f := newFate()
 	sizes := []int{10, 3 << 20, 10, 700_000, 700_000, 0, 17 << 20, 5}
 	for _, n := range sizes {
@@ -392,29 +392,6 @@ func TestLargeEntries(t *testing.T) {
 	if err != nil || i != len(sizes) {
 		t.Fatal(i, err)
 	}
-}
-
-func TestFirstPosition(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "new")
-	l, rec := mustOpen(t, Options{Dir: dir, FirstPosition: 1001})
-	if rec.First != 1001 || rec.Last != 1000 || l.Durable() != 1000 {
-		t.Fatalf("%+v", rec)
-	}
-	if err := l.Replay(1001, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Replay(1000, nil); !errors.Is(err, ErrOutOfRange) {
-		t.Fatal(err)
-	}
-	if pos := appendOne(t, l); pos != 1001 {
-		t.Fatal(pos)
-	}
-	mustClose(t, l)
-	l, rec = mustOpen(t, Options{Dir: dir, FirstPosition: 5})
-	if rec.First != 1001 || rec.Last != 1001 {
-		t.Fatalf("%+v", rec)
-	}
-	mustClose(t, l)
 }
 
 func TestOptions(t *testing.T) {

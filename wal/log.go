@@ -35,18 +35,15 @@ type Options struct {
 	// QueueBytesMax is the size of the queue above which Append returns ErrBusy; default 64 MiB.
 	// Each entry counts its length and entryOverheadBytes.
 	QueueBytesMax int64
-	// BatchBytesMax is the maximum size of a record; default 4 MiB, at most EntryBytesMax. A longer
-	// entry is written as a record of its own.
-	BatchBytesMax int
-	// FirstPosition is the position of the first entry of an empty log; default 1. It has no effect
-	// if the log has entries.
-	FirstPosition uint64
 	// OnFailure is called once, by the committer, when an I/O error has latched the log, AFTER
 	// Committed was called with the error for every queued entry. It must not call Close.
 	OnFailure func(error)
 
-	disk disk             // file system; tests make it fail
-	now  func() time.Time // clock of the measured durations and of the space check
+	// batchBytesMax is the maximum size of a record; default 4 MiB, at most EntryBytesMax. A longer
+	// entry is written as a record of its own. Tests make it small.
+	batchBytesMax int
+	disk          disk             // file system; tests make it fail
+	now           func() time.Time // clock of the measured durations and of the space check
 }
 
 // entryOverheadBytes is added to the length of each entry, so that entries without content are
@@ -81,15 +78,13 @@ type Recovery struct {
 type Stats struct {
 	First, Last, Durable uint64 // positions: oldest kept, newest appended, newest committed
 	Segments             int
-	Bytes                int64  // of records on disk
-	Batches, Entries     uint64 // committed since Open
-	RawBytes             uint64 // of committed batches before compression, since Open
-	Syncs                uint64
-	SyncLast, SyncMax    time.Duration
-	SyncTotal            time.Duration
-	QueueBytes           int64 // taken and not yet durable, overhead included
-	QueueEntries         int   // taken and not yet in a batch
-	FreeBytes            int64 // disk space as last seen; 0 with the reserve switched off
+	Bytes                int64         // of records on disk
+	Batches, Entries     uint64        // committed since Open
+	RawBytes             uint64        // of committed batches before compression, since Open
+	SyncTotal            time.Duration // of all syncs of batches, since Open
+	QueueBytes           int64         // taken and not yet durable, overhead included
+	QueueEntries         int           // taken and not yet in a batch
+	FreeBytes            int64         // disk space as last seen; 0 with the reserve switched off
 }
 
 // Log is an open log. All methods are safe for concurrent use.
@@ -166,12 +161,11 @@ func (o *Options) complete() error {
 	def(&o.ReserveBytes, 64<<20)
 	def(&o.FloorBytes, o.ReserveBytes/8)
 	def(&o.QueueBytesMax, 64<<20)
-	def(&o.BatchBytesMax, 4<<20)
-	def(&o.FirstPosition, 1)
-	if o.SegmentBytes < 0 || o.QueueBytesMax < 0 || o.BatchBytesMax < 0 {
+	def(&o.batchBytesMax, 4<<20)
+	if o.SegmentBytes < 0 || o.QueueBytesMax < 0 || o.batchBytesMax < 0 {
 		return errors.New("wal: a negative size is given")
 	}
-	o.BatchBytesMax = min(o.BatchBytesMax, EntryBytesMax)
+	o.batchBytesMax = min(o.batchBytesMax, EntryBytesMax)
 	if o.disk == nil {
 		o.disk = osDisk{}
 	}
@@ -200,7 +194,7 @@ func open(o Options, lock *os.File) (*Log, error) {
 	if err := s.scanSegments(segs); err != nil {
 		return nil, wrap("check", err)
 	}
-	rec := &Recovery{First: o.FirstPosition, Records: s.records, Bytes: s.bytes}
+	rec := &Recovery{First: 1, Records: s.records, Bytes: s.bytes}
 	if t := s.torn; t != nil {
 		rec.TornBytes, rec.TornFile, rec.TornOffset = t.bytes, t.file, t.offset
 		if err := o.disk.Truncate(t.file, t.offset); err != nil {
@@ -226,7 +220,7 @@ func open(o Options, lock *os.File) (*Log, error) {
 		var random [8]byte
 		rand.Read(random[:])
 		s.log, s.nextIndex = binary.LittleEndian.Uint64(random[:]), 1
-		s.nextPos = o.FirstPosition
+		s.nextPos = 1
 		segs = []segment{{path: segmentPath(o.Dir, 1), index: 1, first: s.nextPos}}
 	} else {
 		rec.First = segs[0].first

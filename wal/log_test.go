@@ -113,7 +113,7 @@ func TestAppendReopenReplay(t *testing.T) {
 			t.Fatalf("position %d, wanted %d", pos, want)
 		}
 	}
-	if err := l.Replay(0, nil); !errors.Is(err, ErrReplayOrder) {
+	if err := l.Replay(0, nil); !errors.Is(err, errReplayOrder) {
 		t.Fatal(err)
 	}
 	st := l.Stats()
@@ -174,7 +174,7 @@ func diskBytes(t testing.TB, dir string) int64 {
 }
 
 func TestConcurrentOrder(t *testing.T) {
-	l, _ := mustOpen(t, Options{Dir: t.TempDir(), SegmentBytes: 4096, BatchBytesMax: 1000})
+	l, _ := mustOpen(t, Options{Dir: t.TempDir(), SegmentBytes: 4096, batchBytesMax: 1000})
 	const writers, each = 16, 200
 	f := newFate()
 	var wg sync.WaitGroup

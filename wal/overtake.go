@@ -7,7 +7,7 @@ const largeBytes = 128 << 10
 
 func (q *queued) large() bool { return q.keyed && len(q.payload) > largeBytes }
 
-// commitPending writes the pending entries as records of at most BatchBytesMax. It returns AFTER a
+// commitPending writes the pending entries as records of at most batchBytesMax. It returns AFTER a
 // large entry, so that small ones that have arrived since are committed BEFORE the next. AFTER
 // an error the entries of the record have it, and the others are still pending.
 func (c *committer) commitPending() error {
@@ -68,7 +68,7 @@ func (c *committer) pick() (batch []queued, large bool) {
 // fits adds an entry to the size of a record with a number of entries, unless it is too large for
 // it.
 func (c *committer) fits(entries int, size *int, one *queued) bool {
-	if entries > 0 && *size+len(one.payload) > c.l.opts.BatchBytesMax {
+	if entries > 0 && *size+len(one.payload) > c.l.opts.batchBytesMax {
 		return false
 	}
 	*size += len(one.payload)

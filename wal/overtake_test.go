@@ -100,8 +100,8 @@ func TestSmallEntriesOvertakeLargeOnes(t *testing.T) {
 		if text := got.text(); text != "first "+c.want {
 			t.Errorf("%v: %s", c.queue, text)
 		}
-		if stats := l.Stats(); stats.Syncs != uint64(c.syncs)+1 || stats.QueueBytes != 0 {
-			t.Errorf("%v: %d syncs, %d bytes are queued", c.queue, stats.Syncs, stats.QueueBytes)
+		if stats := l.Stats(); stats.Batches != uint64(c.syncs)+1 || stats.QueueBytes != 0 {
+			t.Errorf("%v: %d syncs, %d bytes are queued", c.queue, stats.Batches, stats.QueueBytes)
 		}
 		mustClose(t, l)
 	}
@@ -148,7 +148,7 @@ func TestEntriesOfAKeyKeepTheirOrder(t *testing.T) {
 		}
 		dir, all := t.TempDir(), newResults()
 		l, _, err := Open(Options{
-			Dir: dir, disk: d, BatchBytesMax: 3 * largeBytes, SegmentBytes: 1 << 20,
+			Dir: dir, disk: d, batchBytesMax: 3 * largeBytes, SegmentBytes: 1 << 20,
 		})
 		if errors.Is(err, errFault) {
 			continue

@@ -33,7 +33,7 @@ func (l *Log) Replay(from uint64, fn func(pos uint64, payload []byte) error) err
 	case closed:
 		return ErrClosed
 	case touched:
-		return ErrReplayOrder
+		return errReplayOrder
 	}
 	return read(l.disk, l.opts.Dir, from, l.recovered, fn)
 }
