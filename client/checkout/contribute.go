@@ -57,7 +57,8 @@ type workspaceChange struct {
 
 // Contribute submits what was changed in the directory as a contribution, for agents that may not
 // publish, or as another revision of the one that was not decided yet. The base stays: once the
-// contribution is accepted, a pull finds both sides equal. It is called inside of Locked.
+// contribution is accepted, a pull takes it for the base of its files. It is called inside of
+// Locked.
 //
 // Errors: as those of Push; PROJECT_MOVED if the server has more than the base. A contribution that
 // was interrupted is continued by the next one.
@@ -77,6 +78,9 @@ func (t *Tree) Contribute(ctx context.Context, o PushOptions) (done Pushed, err 
 	}
 	if err != nil {
 		return done, errors.Join(err, t.abandon(ctx, w))
+	}
+	if err := t.noteSubmission(w, changes); err != nil {
+		return done, err
 	}
 	var submitted struct {
 		Contribution struct {
@@ -107,7 +111,8 @@ func (t *Tree) Contribute(ctx context.Context, o PushOptions) (done Pushed, err 
 	}
 	t.progress(int64(len(changes)), int64(len(changes)))
 	done.Contribution, done.Changes = submitted.Contribution.ID, changes
-	return done, nil
+	w.Contribution = submitted.Contribution.ID
+	return done, t.noteSubmission(w, nil)
 }
 
 // changesRequested reports whether a review of a contribution asks for changes.

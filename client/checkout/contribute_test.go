@@ -2,6 +2,7 @@ package checkout
 
 import (
 	"maps"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -48,6 +49,74 @@ func TestLostSubmission(t *testing.T) {
 	defer p.server.mu.Unlock()
 	if err != nil || !done.Pending || len(p.server.mu.workspaces) != 1 || p.server.mu.submitted != 1 {
 		t.Errorf("%+v, %v, %d workspaces", done, err, len(p.server.mu.workspaces))
+	}
+}
+
+// TestAcceptedContribution: what was contributed from here and accepted is no change of others, nor
+// one of the directory's own: later changes there are taken as they are.
+func TestAcceptedContribution(t *testing.T) {
+	const five, changed = "1\n2\n3\n4\n5\n", "1\n2\n3\n4\nFIVE\n"
+	begin := files{"f": five, "gone": "g\n", "old": "moved\n", "more": five}
+	mine := files{"f": changed, "new": "n\n", "drop": "d\n", "renamed": "moved\n", "more": changed}
+	later := files{
+		"f": "1\n2\n3\n4\nV\n", "new": "n\nn\n", "gone": "back\n", "renamed": "moved\ntoo\n",
+		"more": "1\n2\n3\n4\nV\n",
+	}
+	here := maps.Clone(mine)
+	here["more"] = "0\n" + changed
+	for _, accepted := range []bool{true, false} {
+		for _, cut := range []bool{false, true} {
+			p := newPlace(t, newFake(t, begin))
+			p.server.mu.agent = "agt_1"
+			write(t, p.dir, mine)
+			p.server.cut(cut)
+			if _, err := contribute(t, p.tree); (err != nil) != cut {
+				t.Fatal(err)
+			}
+			p.server.cut(false)
+			write(t, p.dir, here)
+			p.server.decide("REJECTED", nil)
+			if accepted {
+				p.server.decide("ACCEPTED", mine)
+			}
+			p.server.set(later)
+			done, err := pull(t, p.tree)
+			must(t, err)
+			if p.has(contributedFile) {
+				t.Error("it is remembered")
+			}
+			if !accepted {
+				if len(done.Conflicts) == 0 {
+					t.Errorf("rejected: %+v", done)
+				}
+				continue
+			}
+			want := maps.Clone(later)
+			want["more"] = "0\n1\n2\n3\n4\nV\n"
+			wantFiles(t, p.dir, want)
+			if !slices.Equal(done.Written, []string{"f", "gone", "new", "renamed"}) ||
+				!slices.Equal(done.Deleted, []string{"drop"}) || len(done.Conflicts) > 0 ||
+				!slices.Equal(done.Merged, []string{"more"}) {
+				t.Errorf("pull: %+v", done)
+			}
+		}
+	}
+}
+
+// TestPendingContribution: a contribution is remembered over pulls until it is decided.
+func TestPendingContribution(t *testing.T) {
+	p := newPlace(t, newFake(t, files{"a": "a\n", "b": "b\n"}))
+	p.server.mu.agent = "agt_1"
+	write(t, p.dir, files{"a": "A\n", "b": "b\n"})
+	_, err := contribute(t, p.tree)
+	must(t, err)
+	p.server.set(files{"a": "a\n", "b": "B\n"})
+	p.pullOK(t)
+	p.server.decide("ACCEPTED", files{"a": "A\n", "b": "B\n"})
+	p.server.set(files{"b": "B\n"})
+	done := p.pullOK(t)
+	if !slices.Equal(done.Deleted, []string{"a"}) || p.has(contributedFile) {
+		t.Errorf("pull: %+v", done)
 	}
 }
 

@@ -38,7 +38,9 @@ type fake struct {
 		agent      string
 		// submitted counts submissions that had an effect, changed what was done in workspaces.
 		submitted, changed int
-		removed            map[string]bool
+		// status and accepted are those of the contribution.
+		status, accepted string
+		removed          map[string]bool
 		// older has it refuse batches with removed contents without their paths, as older programs do.
 		older     bool
 		published int

@@ -80,8 +80,27 @@ func (f *fake) submit(r *http.Request) (any, error) {
 	return map[string]any{"contribution": map[string]any{"id": "ctr_0"}}, nil
 }
 
-func (*fake) readContribution(*http.Request) (any, error) {
-	return map[string]any{"contribution": map[string]any{"status": "SUBMITTED"}}, nil
+func (f *fake) readContribution(*http.Request) (any, error) {
+	accepted := any(nil)
+	if f.mu.accepted != "" {
+		accepted = f.mu.accepted
+	}
+	return map[string]any{"contribution": map[string]any{
+		"status": cmp.Or(f.mu.status, "SUBMITTED"), "accepted_changeset_id": accepted,
+	}}, nil
+}
+
+// decide publishes the files of a contribution that is accepted, or has it end without that.
+func (f *fake) decide(status string, accepted map[string]string) {
+	if accepted != nil {
+		f.set(accepted)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.status = status
+	if accepted != nil {
+		f.mu.accepted = f.id(len(f.mu.trees) - 1)
+	}
 }
 
 func (f *fake) workspace(nth int) any {

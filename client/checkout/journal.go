@@ -40,6 +40,8 @@ func (e effect) compare(other effect) int {
 type journal struct {
 	Effects []effect `json:"effects"`
 	Next    base     `json:"next"`
+	// Decided are the workspaces whose submissions the base needs no more.
+	Decided []string `json:"decided,omitzero"`
 	// Done is the result. Older programs did not note it.
 	Done Pulled `json:"done"`
 }
@@ -80,6 +82,9 @@ func (t *Tree) complete() (*Pulled, error) {
 		}
 	}
 	if err := t.remove(stagedName); err != nil {
+		return nil, err
+	}
+	if err := t.forgetSubmissions(j.Decided); err != nil {
 		return nil, err
 	}
 	// A push on the base before would be refused now, or this pull has brought what it published.

@@ -29,6 +29,10 @@ type plan struct {
 	// ours are hashes of contents that the files here were made of, beside those of the base: what
 	// lost pushes may have published.
 	ours map[string][]string
+	// sources are where contents of the base are read that its changeset does not have.
+	sources map[string]source
+	// decided are the workspaces whose submissions no later pull needs.
+	decided []string
 }
 
 // Pull merges what the server has into the directory. It is called inside of Locked. What an
@@ -48,11 +52,17 @@ func (t *Tree) Pull(ctx context.Context) (Pulled, error) {
 	if t.earlier != nil {
 		earlier = *t.earlier
 	}
+	decisions, err := t.decisions(ctx)
+	if err != nil {
+		return earlier, err
+	}
 	head, _, err := t.remote.head(ctx)
 	if err != nil {
 		return earlier, err
 	}
-	p := &plan{tree: t, head: head, both: map[string]bool{}}
+	p := &plan{
+		tree: t, head: head, both: map[string]bool{}, sources: map[string]source{},
+	}
 	p.done = Pulled{
 		Changeset: head, Written: []string{}, Deleted: []string{}, Merged: []string{},
 		Conflicts: []Conflict{}, LeftOut: []LeftOut{}, Published: append([]string{}, t.completed...),
@@ -61,11 +71,13 @@ func (t *Tree) Pull(ctx context.Context) (Pulled, error) {
 		p.done.include(earlier)
 		return p.done, nil
 	}
-	if err := p.prepare(ctx); err != nil {
+	if err := p.prepare(ctx, decisions); err != nil {
 		return earlier, err
 	}
 	p.done.include(earlier)
-	err = t.writeOrder(journalFile, journal{Effects: p.effects, Next: p.next, Done: p.done})
+	err = t.writeOrder(journalFile, journal{
+		Effects: p.effects, Next: p.next, Decided: p.decided, Done: p.done,
+	})
 	if err != nil {
 		return earlier, err
 	}
@@ -77,7 +89,7 @@ func (t *Tree) Pull(ctx context.Context) (Pulled, error) {
 }
 
 // prepare decides what becomes of each file, and stages the contents.
-func (p *plan) prepare(ctx context.Context) (err error) {
+func (p *plan) prepare(ctx context.Context, decisions map[string]decision) (err error) {
 	t := p.tree
 	if err := t.resolved("Nothing was pulled", "the conflict markers, then pull"); err != nil {
 		return err
@@ -90,6 +102,11 @@ func (p *plan) prepare(ctx context.Context) (err error) {
 	}
 	if err := p.findBase(ctx); err != nil {
 		return err
+	}
+	if p.base != nil {
+		if err := p.takeAccepted(ctx, decisions); err != nil {
+			return err
+		}
 	}
 	p.decide()
 	if err := p.check(); err != nil {
@@ -267,7 +284,11 @@ func (p *plan) merged(ctx context.Context, name string, here, there []byte) ([]b
 	var before []byte
 	if entry, known := p.base[name]; known && entry.Absent == "" {
 		var err error
-		before, err = p.tree.remote.content(ctx, p.tree.base.Changeset, name, entry.Hash)
+		from, elsewhere := p.sources[name]
+		if !elsewhere || from.hash != entry.Hash {
+			from = source{p.tree.base.Changeset, entry.Hash}
+		}
+		before, err = p.tree.remote.content(ctx, from.changeset, name, from.hash)
 		if err != nil {
 			return nil, err
 		}

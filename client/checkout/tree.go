@@ -26,6 +26,8 @@ const (
 	contributeFile = localFolder + "/contribute.json"
 	lockFile       = localFolder + "/lock"
 	stagedName     = localFolder + "/staged"
+
+	contributedFile = localFolder + "/contributed.json"
 )
 
 // baseVersion is the version of the format of base.json.
