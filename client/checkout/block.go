@@ -14,7 +14,11 @@ func (p *plan) check() error {
 	for _, e := range p.effects {
 		deleted[e.Path] = true
 	}
-	for _, one := range p.fetch {
+	written := slices.Clone(p.fetch)
+	for name := range p.moves {
+		written = append(written, p.remote[name])
+	}
+	for _, one := range written {
 		here := p.local[one.Path]
 		reason, err := here.problem, error(nil)
 		if reason == "" && here.hash == "" {

@@ -81,6 +81,46 @@ func TestPull(t *testing.T) {
 	checkMarkers(t, server, dir, tree)
 }
 
+// TestRenamedThere: a file that was changed here moves with a rename of the server, unless the
+// rename is in doubt.
+func TestRenamedThere(t *testing.T) {
+	p := newPlace(t, newFake(t, files{
+		"long": "l\n", "turn": "t\n", "twin 1": "w\n", "twin 2": "w\n", "taken": "k\n",
+	}))
+	write(t, p.dir, files{
+		"long": "l\nmore\n", "turn": "t\nmore\n", "twin 1": "w\nmore\n", "twin 2": "w\n",
+		"taken": "k\nmore\n", "new": "own\n",
+	})
+	p.server.set(files{"moved": "l\n", "turn/in": "t\n", "twin": "w\n", "new": "k\n"})
+	done, err := pull(t, p.tree)
+	must(t, err)
+	if !slices.Equal(done.Merged, []string{"moved", "turn/in"}) ||
+		!slices.Equal(done.Deleted, []string{"long", "turn", "twin 2"}) ||
+		!slices.Equal(done.Conflicts, []Conflict{
+			{"new", ConflictText}, {"taken", ConflictDeletedThere}, {"twin 1", ConflictDeletedThere},
+		}) {
+		t.Errorf("pull: %+v", done)
+	}
+	if !slices.Contains(p.told, "long was renamed to moved on the server: what was changed here is "+
+		"there now.") {
+		t.Errorf("told %q", p.told)
+	}
+	wantFiles(t, p.dir, files{
+		"moved": "l\nmore\n", "turn/in": "t\nmore\n", "twin": "w\n", "twin 1": "w\nmore\n",
+		"taken": "k\nmore\n", "new": "<<<<<<< ours\nown\n=======\nk\n>>>>>>> theirs\n",
+	})
+	status, err := p.tree.LocalStatus()
+	must(t, err)
+	var changes []string
+	for _, one := range status.Changes {
+		changes = append(changes, one.Action+" "+one.Path)
+	}
+	want := []string{"MODIFY moved", "MODIFY new", "MODIFY turn/in", "CREATE taken", "CREATE twin 1"}
+	if !slices.Equal(changes, want) {
+		t.Errorf("changes %q", changes)
+	}
+}
+
 // checkMarkers: files with markers are neither pushed nor pulled over.
 func checkMarkers(t *testing.T, server *fake, dir string, tree *Tree) {
 	t.Helper()

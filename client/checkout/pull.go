@@ -31,6 +31,8 @@ type plan struct {
 	ours map[string][]string
 	// sources are where contents of the base are read that its changeset does not have.
 	sources map[string]source
+	// moves are the renames of the server that changed files follow: the path before by that of now.
+	moves map[string]string
 	// decided are the workspaces whose submissions no later pull needs.
 	decided []string
 }
@@ -158,6 +160,7 @@ func (p *plan) decide() {
 		}
 	}
 	slices.Sort(names)
+	p.followRenames()
 	for _, name := range names {
 		there, exists := p.remote[name]
 		if exists {
@@ -169,7 +172,9 @@ func (p *plan) decide() {
 			}
 			continue
 		}
-		p.decideOne(name, there, p.local[name])
+		if !p.moved(name) {
+			p.decideOne(name, there, p.local[name])
+		}
 	}
 }
 
@@ -230,6 +235,9 @@ func (p *plan) stage(ctx context.Context) error {
 		p.done.leave(name, reasonRemoved)
 	}
 	if err != nil {
+		return err
+	}
+	if err := p.stageMoves(); err != nil {
 		return err
 	}
 	slices.SortFunc(p.effects, effect.compare)
