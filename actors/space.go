@@ -45,7 +45,7 @@ const (
 
 // snapshotRoom is the most that a snapshot writes BEFORE it frees the log: contents into a pack,
 // and sections of what the log has. Contents above the size that makes a snapshot due are kept free
-// in addition while there are any; see diskSpace.excess.
+// in addition while there are any, and so is what a small reserve lacks; see diskSpace.excess.
 func snapshotRoom(blobBytes, logBytes int64) int64 {
 	return blobBytes + logBytes + snapshotFixedBytes
 }
@@ -75,6 +75,11 @@ func (d *diskSpace) fitDisk() error {
 		}
 	}
 	e.config.fitSnapshots()
+	lacks := e.config.excess(e.config.SnapshotBlobBytes)
+	if reserve := e.config.ReserveBytes; reserve >= 0 && lacks > 0 {
+		e.log.Warn("the reserve is smaller than what a snapshot needs: more is kept free",
+			"reserve", reserve, "kept", reserve+lacks)
+	}
 	return nil
 }
 
@@ -147,15 +152,31 @@ func (d *diskSpace) roomy(bytes int64) bool {
 	return err == nil && free-bytes >= e.config.ReserveBytes+d.excess()
 }
 
-// excess is how much a snapshot needs beyond the reserve at this moment.
-func (d *diskSpace) excess() int64 {
-	return max(0, d.engine.blobs.RecentBytes()-d.engine.config.SnapshotBlobBytes)
+// excess is how much a snapshot needs beyond the reserve at this moment: there are more contents
+// than make one due, or the reserve is smaller than any. It is never less than what roomToSave asks
+// for, so that writes stop while a snapshot still fits.
+func (d *diskSpace) excess() int64 { return d.excessWith(0) }
+
+// excessWith is excess once the queue of the log is committed, as its contents are recent then.
+func (d *diskSpace) excessWith(queuedBytes int64) int64 {
+	e := d.engine
+	if e.blobs == nil {
+		// The log is opened first, and fills its space in advance.
+		return e.config.excess(queuedBytes)
+	}
+	return e.config.excess(e.blobs.RecentBytes() + queuedBytes)
+}
+
+// excess is how much a snapshot of so many bytes of contents needs beyond the reserve.
+func (c *Config) excess(blobBytes int64) int64 {
+	room := snapshotRoom(blobBytes, c.SnapshotLogBytes)
+	return max(0, room+2*spaceFloor(c.ReserveBytes)-c.ReserveBytes)
 }
 
 func (d *diskSpace) logOptions(dir string) journal.Options {
 	e := d.engine
 	o := journal.Options{
-		Dir: dir, ReserveBytes: e.config.ReserveBytes, OnFailure: e.fail, Needs: d.excess,
+		Dir: dir, ReserveBytes: e.config.ReserveBytes, OnFailure: e.fail, Needs: d.excessWith,
 		QueueBytesMax: e.config.QueueBytesMax,
 	}
 	if o.ReserveBytes >= 0 {

@@ -50,9 +50,13 @@ func TestReserveFitsTheDisk(t *testing.T) {
 			}
 			room := snapshotRoom(config.SnapshotBlobBytes, config.SnapshotLogBytes)
 			floors := 2 * spaceFloor(config.ReserveBytes)
-			if config.ReserveBytes > 16*mib && room+floors > config.ReserveBytes {
-				t.Errorf("a snapshot of %d bytes and floors of %d do not fit into %d", room, floors,
-					config.ReserveBytes)
+			excess := config.excess(config.SnapshotBlobBytes)
+			if config.ReserveBytes >= 0 && room+floors > config.ReserveBytes+excess {
+				t.Errorf("a snapshot of %d bytes and floors of %d do not fit into %d and %d", room,
+					floors, config.ReserveBytes, excess)
+			}
+			if config.ReserveBytes > 16*mib && excess > 0 {
+				t.Errorf("a reserve of %d lacks %d", config.ReserveBytes, excess)
 			}
 		})
 	}
@@ -337,16 +341,59 @@ func TestSearchKeepsAwayFromTheReserve(t *testing.T) {
 	}
 }
 
-// TestNothingTakesTheRoomOfASnapshot has more recent contents than the size that makes a snapshot
-// due, as while a snapshot waits. What they need beyond the reserve is kept free by all who free
-// nothing, and not only by those who write to the log.
+// TestWritesStopWhileASnapshotFits fills a disk with contents, under reserves of several sizes,
+// until writes are refused. The snapshot that gives space back fits then, however small the reserve
+// is.
+func TestWritesStopWhileASnapshotFits(t *testing.T) {
+	for _, reserve := range []int64{1, 2_000_000, 8 * mib, 12 * mib, 16 * mib} {
+		t.Run(fmt.Sprint(reserve), func(t *testing.T) {
+			const size = 40 * mib
+			var free atomic.Int64
+			var out lockedBuffer
+			config := smallDisk(t.TempDir(), &free)
+			config.ReserveBytes = reserve
+			config.Log = slog.New(slog.NewTextHandler(&out, nil))
+			free.Store(1 << 40)
+			e := start(t, config)
+			owner := register(t, e, "owner")
+			project := createProject(t, e, owner, work.Private)
+			random := rand.NewChaCha8([32]byte{1})
+			content := make([]byte, 256<<10)
+			e.saver.running.Lock()
+			refused := func(n int) bool {
+				free.Store(size - folderBytes(config.Dir))
+				_, _ = random.Read(content)
+				_, err := put(e, project, owner, fmt.Sprint("f", n), fmt.Sprintf("%x", content))
+				if err != nil && !refusedForSpace(err) {
+					t.Fatal(err)
+				}
+				return err != nil
+			}
+			for n := 0; !refused(n); n++ {
+			}
+			e.saver.running.Unlock()
+			if err := e.space.roomToSave(); err != nil {
+				t.Fatalf("with %d recent bytes: %v", e.blobs.RecentBytes(), err)
+			}
+			saveAll(t, e)
+			warned := strings.Contains(out.String(), "smaller than what a snapshot needs")
+			if want := reserve < 13*mib; warned != want {
+				t.Errorf("warned of the reserve: %t, want %t", warned, want)
+			}
+		})
+	}
+}
+
+// TestNothingTakesTheRoomOfASnapshot has a snapshot need more than the reserve. What it needs
+// beyond that is kept free by all who free nothing, and not only by those who write to the log.
 func TestNothingTakesTheRoomOfASnapshot(t *testing.T) {
 	var free atomic.Int64
 	free.Store(1 << 40)
-	e := start(t, smallDisk(t.TempDir(), &free))
+	config := smallDisk(t.TempDir(), &free)
+	config.ReserveBytes = 8 * mib
+	e := start(t, config)
 	owner := register(t, e, "owner")
 	project := createProject(t, e, owner, work.Private)
-	e.config.SnapshotBlobBytes = 1 << 10
 	random := rand.NewChaCha8([32]byte{1})
 	content := make([]byte, 64<<10)
 	_, _ = random.Read(content)
@@ -354,7 +401,7 @@ func TestNothingTakesTheRoomOfASnapshot(t *testing.T) {
 	defer e.saver.running.Unlock()
 	mustPut(t, e, project, owner, "a", fmt.Sprintf("%x", content))
 	kept := e.Space().ReserveBytes
-	if kept < e.config.ReserveBytes+100<<10 {
+	if kept < config.ReserveBytes+2*mib {
 		t.Fatalf("writers leave %d bytes", kept)
 	}
 	free.Store(kept + mib)

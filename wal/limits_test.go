@@ -166,7 +166,8 @@ func TestReservedEntriesUseTheReserve(t *testing.T) {
 	close(d.release)
 	var now, needs atomic.Int64
 	l, _ := mustOpen(t, Options{Dir: t.TempDir(), ReserveBytes: 1000, FloorBytes: 200, disk: d,
-		Needs: needs.Load, now: func() time.Time { return time.Unix(0, now.Load()) }})
+		Needs: func(int64) int64 { return needs.Load() },
+		now:   func() time.Time { return time.Unix(0, now.Load()) }})
 	defer mustClose(t, l)
 	for _, c := range []struct {
 		free, needs        int64
@@ -203,6 +204,25 @@ func TestReservedEntriesUseTheReserve(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestNeedsOfWhatIsQueued has each queued byte need another one that remains free.
+func TestNeedsOfWhatIsQueued(t *testing.T) {
+	d := newGateDisk()
+	close(d.release)
+	d.free.Store(10_000)
+	l, _ := mustOpen(t, Options{Dir: t.TempDir(), ReserveBytes: 1000, disk: d,
+		Needs: func(queuedBytes int64) int64 { return queuedBytes }})
+	defer mustClose(t, l)
+	const most = (10_000-1000)/2 - entryOverheadBytes
+	f := newFate()
+	if _, err := l.Append(make([]byte, most+1), f); !errors.Is(err, ErrNoSpace) {
+		t.Errorf("an entry of %d bytes: %v", most+1, err)
+	}
+	if _, err := l.Append(make([]byte, most), f); err != nil {
+		t.Fatalf("an entry of %d bytes: %v", most, err)
+	}
+	f.wait(1)
 }
 
 // TestSpaceIsCountedWhileQueued fills the queue during one sync: queued entries count as written.

@@ -26,9 +26,9 @@ type Options struct {
 	// FloorBytes is the part of the reserve that AppendReserved leaves free; default an eighth of
 	// the reserve.
 	FloorBytes int64
-	// Needs, if set, returns the number of bytes to keep free in addition to the reserve. It is
-	// called under the lock of the log.
-	Needs func() int64
+	// Needs, if set, returns the number of bytes to keep free in addition to the reserve once so many
+	// queued bytes are committed. It is called under the lock of the log.
+	Needs func(queuedBytes int64) int64
 	// Free returns the number of bytes that can still be written to the file system of a directory;
 	// the default asks the operating system.
 	Free func(dir string) (int64, error)
@@ -276,7 +276,7 @@ func newLog(
 // roomy reports whether the space of a segment may be filled in advance.
 func (l *Log) roomy() bool {
 	free, _ := l.free()
-	return free > max(0, l.opts.ReserveBytes)+4*int64(l.opts.SegmentBytes)
+	return free > max(0, l.keeps(0))+4*int64(l.opts.SegmentBytes)
 }
 
 func wrap(what string, err error) error { return fmt.Errorf("wal: %s: %w", what, err) }
@@ -339,7 +339,7 @@ func (l *Log) admit(size int, reserved bool) error {
 		return ErrTooLarge
 	case l.mu.queueBytes > 0 && l.mu.queueBytes+cost > l.opts.QueueBytesMax:
 		return ErrBusy
-	case l.opts.ReserveBytes >= 0 && !l.hasSpace(cost, l.keeps(reserved)):
+	case l.opts.ReserveBytes >= 0 && !l.hasSpace(cost, reserved):
 		return ErrNoSpace
 	}
 	return nil
@@ -348,24 +348,24 @@ func (l *Log) admit(size int, reserved bool) error {
 // freeAgeMax is the maximum age of the measured free space for an idle or full log.
 const freeAgeMax = 2 * time.Millisecond
 
-// keeps returns the space that must remain free after an entry.
-func (l *Log) keeps(reserved bool) int64 {
-	switch {
-	case reserved:
-		return l.opts.FloorBytes
-	case l.opts.Needs == nil:
+// keeps returns the space that must remain free AFTER so many queued bytes are committed.
+func (l *Log) keeps(queuedBytes int64) int64 {
+	if l.opts.ReserveBytes < 0 || l.opts.Needs == nil {
 		return l.opts.ReserveBytes
 	}
-	return l.opts.ReserveBytes + max(0, l.opts.Needs())
+	return l.opts.ReserveBytes + max(0, l.opts.Needs(queuedBytes))
 }
 
-// hasSpace reports whether keep bytes remain free after an entry. All queued entries count as not
+// hasSpace reports whether enough bytes remain free after an entry. All queued entries count as not
 // yet written. The committer measures the free space after each batch, so Append has to do so only
 // if the committer was idle, or if there was too little. The caller holds the lock.
-func (l *Log) hasSpace(cost, keep int64) bool {
-	enough := func() bool {
-		return l.mu.freeBytes-l.mu.queueBytes-cost >= keep
+func (l *Log) hasSpace(cost int64, reserved bool) bool {
+	queued := l.mu.queueBytes + cost
+	keep := l.opts.FloorBytes
+	if !reserved {
+		keep = l.keeps(queued)
 	}
+	enough := func() bool { return l.mu.freeBytes-queued >= keep }
 	if !l.mu.idle && enough() {
 		return true
 	}
@@ -411,7 +411,7 @@ func (l *Log) Space() Space {
 		FreeBytes: l.mu.freeBytes - l.mu.queueBytes, Writable: l.mu.failed == nil, Fault: l.mu.freeFault,
 	}
 	if l.opts.ReserveBytes >= 0 {
-		s.KeptBytes = l.keeps(false)
+		s.KeptBytes = l.keeps(l.mu.queueBytes)
 		s.Writable = s.Writable && s.FreeBytes-entryOverheadBytes >= s.KeptBytes
 	}
 	return s

@@ -118,8 +118,10 @@ type Journal struct {
 	machine journal.Machine
 	// queueBytesMax and floorBytes are those of journal.Options.
 	queueBytesMax, floorBytes int64
-	onFailure                 func(error)
-	failing                   sync.Once
+	// keeps is what remains free AFTER so many queued bytes are written, as those options have it.
+	keeps     func(queuedBytes int64) int64
+	onFailure func(error)
+	failing   sync.Once
 
 	wake       chan struct{}
 	calls      chan func()
@@ -190,6 +192,12 @@ func OpenJournal(o journal.Options, c Options) (*Journal, *journal.Recovery, err
 		stop: make(chan struct{}), done: make(chan struct{}), epoch: time.Now(),
 		reads:         rounds{token: rand.Uint64()},
 		queueBytesMax: o.QueueBytesMax, floorBytes: o.FloorBytes, onFailure: o.OnFailure,
+	}
+	j.keeps = func(queuedBytes int64) int64 {
+		if o.ReserveBytes < 0 || o.Needs == nil {
+			return 0
+		}
+		return o.ReserveBytes + o.Needs(queuedBytes)
 	}
 	j.alive, j.kill = context.WithCancel(context.Background())
 	j.mu.progress.L, j.mu.announced = &j.mu.Mutex, map[uint64]uint64{}
@@ -269,6 +277,7 @@ func (j *Journal) Append(reign journal.Reign, e journal.Entry, c journal.Committ
 	space, cost := j.entries.Space(), int64(len(e.Payload))+entryOverheadBytes
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	queued := j.mu.queueBytes + cost
 	switch {
 	case j.mu.failed != nil:
 		return j.mu.failed
@@ -280,14 +289,15 @@ func (j *Journal) Append(reign journal.Reign, e journal.Entry, c journal.Committ
 		return journal.ErrNotUnderstood
 	case len(e.Payload) > entryBytesMax:
 		return journal.ErrTooLarge
-	case j.mu.queueBytes > 0 && j.mu.queueBytes+cost > j.queueBytesMax:
+	case j.mu.queueBytes > 0 && queued > j.queueBytesMax:
 		return journal.ErrBusy
 	case e.Reserved && space.FreeBytes-cost < j.floorBytes && space.KeptBytes > 0,
-		!e.Reserved && (!space.Writable || space.FreeBytes-j.mu.queueBytes-cost < space.KeptBytes):
+		!e.Reserved && (!space.Writable ||
+			space.FreeBytes-queued < max(space.KeptBytes, j.keeps(queued))):
 		return journal.ErrNoSpace
 	}
 	j.mu.queue = append(j.mu.queue, &own{j: j, reign: reign, payload: e.Payload, done: c})
-	j.mu.queueBytes += cost
+	j.mu.queueBytes = queued
 	j.awake()
 	return nil
 }
