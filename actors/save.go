@@ -135,7 +135,8 @@ func (s *saver) saveDue(now time.Time) bool {
 		return false
 	}
 	// A snapshot lets the log be cut, which gives space back.
-	short := e.space.short.Load() && now.Sub(s.lastAt) >= saveAgainAfter
+	short := e.space.short.Load() &&
+		(e.space.paused.Load() || now.Sub(s.lastAt) >= saveAgainAfter)
 	written := e.journal.Stats().RawBytes - s.lastBytes
 	return short || written >= uint64(e.config.SnapshotLogBytes) ||
 		e.blobs.RecentBytes() >= e.config.SnapshotBlobBytes ||
@@ -169,6 +170,8 @@ func (s *saver) save(gone map[id.ID]bool, speed saveSpeed) error {
 	}
 	began := time.Now()
 	bytes := e.journal.Stats().RawBytes
+	e.space.freed.Store(false)
+	e.space.unfit.Store(false)
 	recent := e.recents.begin()
 	position := e.journal.Durable()
 	err := s.step("position")
@@ -289,6 +292,7 @@ func (s *saver) saveAt(position uint64, taken changes) error {
 		return taken.fault
 	}
 	if err := e.space.roomToSave(); err != nil {
+		e.space.unfit.Store(true)
 		return err
 	}
 	if _, err := e.blobs.Pack(position); err != nil {

@@ -111,6 +111,9 @@ type diskSpace struct {
 	engine *Engine
 	// short says that writes are refused, paused that snapshots wait for space.
 	short, paused atomic.Bool
+	// unfit says that the last snapshot did not fit and wrote nothing, freed that writes have been
+	// accepted again since the last one began.
+	unfit, freed atomic.Bool
 }
 
 func newDiskSpace(e *Engine) *diskSpace { return &diskSpace{engine: e} }
@@ -209,6 +212,7 @@ func (d *diskSpace) noteSpace() {
 		return
 	}
 	if now.Writable {
+		d.freed.Store(true)
 		e.log.Info("disk space is available again; all writes are accepted",
 			"free", now.FreeBytes, "reserve", now.ReserveBytes)
 		return
@@ -257,10 +261,17 @@ func (s *saver) noteSave(err error) {
 	}
 }
 
-// saveWaits says that the last snapshot failed and is not tried again yet.
+// saveWaits says that the last snapshot failed and is not tried again yet. One that failed for want
+// of space is tried as soon as there is space: until then writes may be refused.
 func (s *saver) saveWaits(now time.Time) bool {
-	failed := s.fault.Load() != nil || s.engine.space.paused.Load()
-	return failed && now.Sub(s.lastAt) < saveAgainAfter
+	space := s.engine.space
+	if now.Sub(s.lastAt) >= saveAgainAfter {
+		return false
+	}
+	if !space.paused.Load() {
+		return s.fault.Load() != nil
+	}
+	return !space.freed.Load() && (!space.unfit.Load() || space.roomToSave() != nil)
 }
 
 func (e *Engine) spaceMetrics() []Metric {

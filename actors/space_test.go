@@ -318,6 +318,56 @@ func TestSnapshotWaitsForSpace(t *testing.T) {
 	}
 }
 
+// TestSnapshotIsTriedWithSpace has snapshots fail for want of space. The pause behind that ends
+// when there is room, or when writes are accepted again. Room is not enough for one that has
+// written.
+func TestSnapshotIsTriedWithSpace(t *testing.T) {
+	var free atomic.Int64
+	free.Store(1 << 40)
+	e := start(t, smallDisk(t.TempDir(), &free))
+	register(t, e, "owner")
+	expect := func(when string, allowed bool) {
+		t.Helper()
+		e.saver.running.Lock()
+		now := e.saver.lastAt
+		e.saver.running.Unlock()
+		if got := e.saver.saveAllowed(now); got != allowed {
+			t.Errorf("%s, a snapshot is tried: %t, want %t", when, got, allowed)
+		}
+	}
+	free.Store(12 * mib)
+	if err := e.Save(); !disk.IsFull(err) {
+		t.Fatal(err)
+	}
+	expect("without room", false)
+	free.Store(40 * mib)
+	expect("with room", true)
+	hook := func(hook func(string) error) {
+		e.saver.running.Lock()
+		defer e.saver.running.Unlock()
+		e.saver.hook = hook
+	}
+	hook(func(string) error { return disk.ErrNoRoom })
+	defer hook(nil)
+	settleSpace(t, e, false)
+	e.space.noteSpace()
+	for range 2 {
+		if err := e.Save(); !disk.IsFull(err) {
+			t.Fatal(err)
+		}
+		expect("AFTER it has filled the disk", false)
+		free.Store(1 << 40)
+		settleSpace(t, e, true)
+		e.space.noteSpace()
+		// The engine itself notes it as well, and may be about to.
+		waitFor(t, e.space.freed.Load)
+		expect("with space for writes", true)
+		free.Store(40 * mib)
+		settleSpace(t, e, false)
+		e.space.noteSpace()
+	}
+}
+
 // TestSearchKeepsAwayFromTheReserve writes while there is space for the log and none for the index.
 func TestSearchKeepsAwayFromTheReserve(t *testing.T) {
 	var free atomic.Int64
