@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -241,14 +242,37 @@ func (d *doctor) checkAddress(ctx context.Context, server string) error {
 		d.add("clock", checkNote, "the server does not say its time", "")
 		return nil
 	}
-	apart := before.Add(took / 2).Sub(there).Round(time.Second)
-	if apart.Abs() > skewMax {
-		d.add("clock", checkBad, fmt.Sprintf("this clock is %s off that of the server", apart),
-			"set the clock of this machine by the network")
+	// The header has whole seconds: its time is up to one second ago.
+	ahead := before.Add(took / 2).Sub(there.Add(500 * time.Millisecond)).Round(time.Second)
+	if ahead.Abs() > skewMax {
+		d.add("clock", checkBad, clockText(ahead), "set the clock of this machine by the network")
 		return nil
 	}
-	d.add("clock", checkOK, fmt.Sprintf("%s off that of the server", apart), "")
+	d.add("clock", checkOK, clockText(ahead), "")
 	return nil
+}
+
+// clockText says how far this clock is ahead of that of the server, in whole seconds.
+func clockText(ahead time.Duration) string {
+	side := "ahead of"
+	if ahead < 0 {
+		side = "behind"
+	}
+	left := ahead.Abs()
+	if left <= time.Second {
+		return "this clock agrees with the server's"
+	}
+	var parts []string
+	for _, unit := range []struct {
+		length time.Duration
+		name   string
+	}{{time.Hour, "h"}, {time.Minute, "min"}, {time.Second, "s"}} {
+		if count := left / unit.length; count > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", count, unit.name))
+			left -= count * unit.length
+		}
+	}
+	return fmt.Sprintf("this clock is %s %s the server's", strings.Join(parts, " "), side)
 }
 
 func (d *doctor) checkProject(ctx context.Context, caller *account, bound Binding) {
