@@ -76,6 +76,9 @@ func (c *EventsCommand) query(
 	since := c.Since
 	if back, err := time.ParseDuration(since); err == nil {
 		since = env.Now().Add(-back).UTC().Format("2006-01-02T15:04:05.000Z")
+	} else if _, err := time.Parse(time.RFC3339, since); since != "" && err != nil {
+		return nil, UsageError{fmt.Errorf("--since: %q is neither a time such as "+
+			"2026-11-20T09:06:00Z nor a duration such as 2h", since)}
 	}
 	after := c.After
 	if c.Follow {
