@@ -379,7 +379,8 @@ func (c *ServeCommand) serverConfig() (http.Config, []api.RateLimit, error) {
 	for _, network := range c.TrustedProxies {
 		prefix, err := netip.ParsePrefix(network)
 		if err != nil {
-			return config, nil, fmt.Errorf("--trusted-proxies: %w", err)
+			return config, nil, fmt.Errorf(
+				"--trusted-proxies: %q is not a network such as 127.0.0.1/32", network)
 		}
 		config.TrustedProxies = append(config.TrustedProxies, prefix)
 	}
@@ -398,7 +399,10 @@ func (c *ServeCommand) serverConfig() (http.Config, []api.RateLimit, error) {
 func setLimit(limits []api.RateLimit, setting string) error {
 	name, value, _ := strings.Cut(setting, "=")
 	quota, err := strconv.Atoi(value)
-	if err != nil || quota < 1 {
+	if err != nil {
+		return errors.New("give NAME=NUMBER, such as search=300")
+	}
+	if quota < 1 {
 		return errors.New("the number must be positive")
 	}
 	for at := range limits {
