@@ -78,7 +78,8 @@ func (c *AdminCommand) send(name string, body, data any) error {
 }
 
 // Error names the code, the message and the details: what is wrong with single values, or all of
-// them as JSON. The code of an invalid request says nothing that its message does not say.
+// them as JSON. An invalid request has its message alone if it has no details, and no message if
+// the details say what is wrong with values.
 func (f *adminFault) Error() string {
 	text := string(f.Code) + ": " + f.Message
 	fields, _ := f.Details["fields"].([]any)
@@ -91,7 +92,10 @@ func (f *adminFault) Error() string {
 			field, _ := one.(map[string]any)
 			problems[at] = fmt.Sprint(field["field"], ": ", field["problem"])
 		}
-		return string(f.Code) + ": " + strings.Join(problems, "; ")
+		if f.Code == fault.ValidationFailed {
+			text = string(f.Code) + ":"
+		}
+		return text + " " + strings.Join(problems, "; ")
 	}
 	if len(f.Details) > 0 {
 		if details, err := json.Marshal(f.Details); err == nil {
@@ -103,10 +107,13 @@ func (f *adminFault) Error() string {
 
 // ExitsWith is the exit code that a request of the client with this error has.
 func (f *adminFault) ExitsWith() int {
+	if f.Code == reportNotFound {
+		return cli.ExitNotFound
+	}
 	return cli.ExitCode(&connect.Failure{Code: string(f.Code), Status: fault.Lookup(f.Code).Status})
 }
 
-// run sends a command and prints its answer: as JSON, or as text says it.
+// runAdminCommand sends a command and prints its answer: as JSON, or as text says it.
 func runAdminCommand[Data any](
 	c *AdminCommand, out io.Writer, name string, body any, text func(data *Data) string,
 ) error {

@@ -53,11 +53,14 @@ type (
 	}
 )
 
-func errNoReport(text string) error {
-	return fault.Invalid(fault.Field{
-		Field: "report", Problem: fmt.Sprintf("there is no report %q", text),
-	})
-}
+// noReportError says that there is no report with an ID. The interface has no code for it: nobody
+// can read reports there.
+type noReportError struct{ report string }
+
+func (e noReportError) Error() string { return fmt.Sprintf("There is no report %q.", e.report) }
+
+// reportNotFound is the code of a noReportError in the answers of the socket.
+const reportNotFound fault.Code = "REPORT_NOT_FOUND"
 
 var _ = registerAdminRead("reports", func(e *actors.Engine, body *adminReportsBody) (any, error) {
 	data := adminReportsData{Reports: []reportLine{}}
@@ -73,7 +76,7 @@ var _ = registerAdminRead("reports", func(e *actors.Engine, body *adminReportsBo
 		}
 	}
 	if body.Report != "" && len(data.Reports) == 0 {
-		return nil, errNoReport(body.Report)
+		return nil, noReportError{body.Report}
 	}
 	return data, nil
 })
@@ -83,7 +86,7 @@ var _ = registerAdmin("reports-handle", handleReport)
 func handleReport(e *actors.Engine, body *adminHandleBody) (any, error) {
 	wanted, ok := id.Parse(id.Report, body.Report)
 	if !ok {
-		return nil, errNoReport(body.Report)
+		return nil, noReportError{body.Report}
 	}
 	done, err := e.OperatorAsk(&identity.HandleReport{Report: wanted, Reason: body.Reason})
 	if err != nil {
@@ -91,7 +94,7 @@ func handleReport(e *actors.Engine, body *adminHandleBody) (any, error) {
 	}
 	made, ok := done.(*identity.ReportMade)
 	if !ok {
-		return nil, errNoReport(body.Report)
+		return nil, noReportError{body.Report}
 	}
 	return adminReportsData{Reports: []reportLine{reportLineOf(made.Report)}}, nil
 }

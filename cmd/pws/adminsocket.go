@@ -284,6 +284,11 @@ func runAdmin(
 
 // adminRefusal is the answer of a command that failed. Operators also see internal errors.
 func adminRefusal(err error) (adminAnswer, int) {
+	var missing noReportError
+	if errors.As(err, &missing) {
+		none := &adminFault{Code: reportNotFound, Message: missing.Error()}
+		return adminAnswer{Error: none}, nethttp.StatusNotFound
+	}
 	refusal := &fault.Error{Code: fault.Internal, Message: err.Error()}
 	_ = errors.As(err, &refusal)
 	return adminAnswer{Error: &adminFault{
