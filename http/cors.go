@@ -2,7 +2,6 @@ package http
 
 import (
 	"bytes"
-	"net"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"pws/api"
 	"pws/internal/fault"
+	"pws/internal/localhost"
 )
 
 // anyOrigin permits pages of all origins to read, without credentials.
@@ -89,14 +89,12 @@ func (s *Server) checkHost(x *exchange) error {
 }
 
 // isAddressOrLocalhost reports whether a host, with or without a port, is an IP address or a
-// localhost name. Nobody can have these resolved to another machine.
+// localhost name. A page cannot have its own name resolved if it is one of these.
 func isAddressOrLocalhost(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	host = strings.TrimSuffix(strings.ToLower(host), ".")
-	return err == nil || host == "localhost" || strings.HasSuffix(host, ".localhost")
+	name := localhost.WithoutPort(host)
+	_, err := netip.ParseAddr(name)
+	below := strings.HasSuffix(strings.TrimSuffix(strings.ToLower(name), "."), ".localhost")
+	return err == nil || below || localhost.Host(name)
 }
 
 // checkPage refuses what pages of other hosts may not do. Errors: FORBIDDEN.

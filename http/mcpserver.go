@@ -2,7 +2,6 @@ package http
 
 import (
 	"fmt"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"pws/api"
 	"pws/api/jsonschema"
+	"pws/internal/localhost"
 )
 
 // mcpServer is the constant data of the endpoint.
@@ -100,7 +100,5 @@ func (s *Server) trustsOrigin(origin string) bool {
 	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" {
 		return false
 	}
-	host := parsed.Hostname()
-	address, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && address.IsLoopback()
+	return localhost.Host(parsed.Hostname())
 }

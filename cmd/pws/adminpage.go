@@ -1,16 +1,14 @@
 package main
 
 import (
-	"net"
 	nethttp "net/http"
-	"net/netip"
 	"slices"
-	"strings"
 
 	"pws/actors"
 	"pws/api"
 	"pws/identity"
 	"pws/internal/id"
+	"pws/internal/localhost"
 	"pws/web"
 )
 
@@ -63,22 +61,12 @@ func localOnly(next nethttp.HandlerFunc) nethttp.HandlerFunc {
 // their name resolve to this machine.
 func hostOnly(next nethttp.HandlerFunc) nethttp.HandlerFunc {
 	return func(w nethttp.ResponseWriter, r *nethttp.Request) {
-		if !isLoopbackHost(r.Host) {
+		if !localhost.Host(r.Host) {
 			nethttp.Error(w, "The host is not this machine.", nethttp.StatusMisdirectedRequest)
 			return
 		}
 		next(w, r)
 	}
-}
-
-// isLoopbackHost reports whether the header Host names this machine.
-func isLoopbackHost(header string) bool {
-	host, _, err := net.SplitHostPort(header)
-	if err != nil {
-		host = header
-	}
-	address, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return host == "localhost" || err == nil && address.IsLoopback()
 }
 
 // page is what the operator sees now.

@@ -126,6 +126,16 @@ func TestAdminPageIsLocal(t *testing.T) {
 	}
 }
 
+// TestAdminPageByItsNames asks by every name of this machine.
+func TestAdminPageByItsNames(t *testing.T) {
+	url := adminPageAt(t, "127.0.0.1:0")
+	for _, host := range []string{"LOCALHOST:9090", "localhost.", "[::1]:9090", "127.0.0.2"} {
+		if answer, _ := askAdminPage(t, "GET", url+"/ui/admin", host); answer.StatusCode != 200 {
+			t.Errorf("%s: %d", host, answer.StatusCode)
+		}
+	}
+}
+
 // TestMetricsAndProfilesAreLocal asks for them by the name of another host. Where the listener is
 // for others too, a scraper may use its name.
 func TestMetricsAndProfilesAreLocal(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/netip"
 	"os"
 	"os/signal"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"pws/client/cli"
+	"pws/internal/localhost"
 )
 
 // stopSignals are the signals that stop the server. SIGHUP is one of them, because there is no
@@ -119,10 +119,5 @@ func listenProblem(flag, address string) error {
 // listensOnLoopback reports whether an address, which listenProblem has checked, can be reached
 // from this machine alone.
 func listensOnLoopback(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return false
-	}
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.IsLoopback()
+	return localhost.Host(address)
 }

@@ -35,6 +35,7 @@ var mayImport = map[string][]string{
 	"internal/fieldtest":     {},
 	"internal/heaptest":      {},
 	"internal/id":            {},
+	"internal/localhost":     {},
 	"internal/logformat":     {},
 	"internal/memo":          {},
 	"internal/nobrotli":      {},
@@ -94,8 +95,10 @@ var mayImport = map[string][]string{
 	"web": {
 		"api", "api/jsonschema", "internal/fault", "internal/unseen", "web/render",
 	},
-	"web/render":      {"internal/memo"},
-	"http":            {"api", "api/jsonschema", "internal/fault", "internal/id"},
+	"web/render": {"internal/memo"},
+	"http": {
+		"api", "api/jsonschema", "internal/fault", "internal/id", "internal/localhost",
+	},
 	"bench":           {"bench/child", "bench/client", "wal"},
 	"bench/child":     {},
 	"bench/client":    {},
