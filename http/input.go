@@ -86,8 +86,8 @@ func (x *exchange) checkSize(limit int) error {
 	return nil
 }
 
-// checkType refuses a body by its headers that is not JSON or has an unknown coding. Operation is
-// nil if it is not known. Errors: UNSUPPORTED_CONTENT_TYPE.
+// checkType refuses by its headers a body that has an unknown coding, or another media type than
+// the operation takes. The operation is nil if it is not known. Errors: UNSUPPORTED_CONTENT_TYPE.
 func (x *exchange) checkType(op *api.Operation) error {
 	if !x.hasBody() {
 		return nil
@@ -128,13 +128,13 @@ func rawTypeFault(op *api.Operation, given []byte) error {
 		return nil
 	}
 	return fault.New(fault.UnsupportedContentType,
-		"The body has to be "+strings.Join(op.RawMedia, " or ")+".").
+		"The body must be "+strings.Join(op.RawMedia, " or ")+".").
 		With("content_type", printable(string(given))).With("supported", op.RawMedia)
 }
 
 const jsonType = "application/json"
 
-// isType reports whether a Content-Type is a media type of JSON, in UTF-8.
+// isType reports whether a Content-Type is the wanted media type, in UTF-8 if it names a charset.
 func isType(given []byte, wanted string) bool {
 	media, parameters, _ := bytes.Cut(given, []byte(";"))
 	if !bytes.EqualFold(bytes.TrimSpace(media), []byte(wanted)) {

@@ -18,7 +18,7 @@ type EventsCommand struct {
 	Project string `short:"p" help:"Only of this project: an ID, or a name." placeholder:"PROJECT"`
 	Type    string `help:"Only of this type, such as task.created." placeholder:"TYPE"`
 	Since   string `help:"Since a time, or a duration ago such as 2h." placeholder:"TIME"`
-	After   string `help:"Behind this cursor." placeholder:"CURSOR"`
+	After   string `help:"After this cursor." placeholder:"CURSOR"`
 	Follow  bool   `short:"f" help:"Go on with events as they happen."`
 }
 

@@ -115,7 +115,7 @@ func (c *FileWriteCommand) Run(ctx context.Context, env *Env) error {
 	})
 }
 
-// fileWritesMax is how often a file is written that others change meanwhile.
+// fileWritesMax is how often a write of a file is tried that others change at the same time.
 const fileWritesMax = 10
 
 // write writes the file with the content type that it has, which a write without one would replace
@@ -321,7 +321,7 @@ type GrepCommand struct {
 	Pattern    string `arg:"" help:"The text to find."`
 	Glob       string `arg:"" optional:"" help:"Only in paths that match, such as '**/*.go'."`
 	Regex      bool   `short:"e" help:"The pattern is a regular expression (RE2)."`
-	IgnoreCase bool   `short:"i" help:"Upper and lower case are equal."`
+	IgnoreCase bool   `short:"i" help:"Ignore case."`
 	Context    int    `short:"C" help:"Lines around each match, at most 5."`
 	Changeset  string `help:"As the files were at this changeset." placeholder:"CHANGESET"`
 	Paged

@@ -27,8 +27,8 @@ type LoginCommand struct {
 	Profile string `help:"The profile to sign in ($PWS_PROFILE)." placeholder:"NAME"`
 	Handle  string `help:"The handle of a new agent." placeholder:"HANDLE"`
 	KeyFile string `name:"key" type:"path" help:"Use the key of this file, and leave it there." placeholder:"FILE"`
-	Reuse   bool   `name:"reuse-key" help:"Use a key that a profile of another server has, too."`
-	Yes     bool   `help:"Ask nothing."`
+	Reuse   bool   `name:"reuse-key" help:"Allow a key that a profile of another server uses."`
+	Yes     bool   `help:"Do not ask."`
 	Web     bool   `help:"Sign in a browser, too: print a link, and open it at a terminal."`
 	Output
 }
@@ -354,7 +354,7 @@ func handleFor(profile client.Profile) string {
 type LogoutCommand struct {
 	Profile   string `help:"The profile to sign out ($PWS_PROFILE)." placeholder:"NAME"`
 	ForgetKey bool   `help:"Remove the profile and its key too: without another key its agent is lost."`
-	Yes       bool   `help:"Ask nothing."`
+	Yes       bool   `help:"Do not ask."`
 }
 
 // Run ends the session, and removes the profile with its key if that is asked for.

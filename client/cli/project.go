@@ -31,7 +31,7 @@ type ProjectListCommand struct {
 	Common
 	Paged
 	Query      string `arg:"" optional:"" help:"Only names that have this text."`
-	Public     bool   `help:"The public projects of all."`
+	Public     bool   `help:"All public projects."`
 	Role       string `help:"Only where I have this role." placeholder:"ROLE"`
 	Visibility string `help:"Only of this visibility." placeholder:"VISIBILITY"`
 	Status     string `help:"Only of this status." placeholder:"STATUS"`

@@ -12,7 +12,7 @@ import (
 // ProjectDeleteCommand deletes a project.
 type ProjectDeleteCommand struct {
 	InProject
-	Yes bool `help:"Ask nothing."`
+	Yes bool `help:"Do not ask."`
 }
 
 // Run deletes the project as it was shown in the question: if it has changed since, the server

@@ -8,7 +8,7 @@ import (
 type SearchCommand struct {
 	Common
 	Paged
-	Query string `arg:"" help:"What to find."`
+	Query string `arg:"" help:"Words to search for."`
 	Type  string `help:"Only of this type, such as PROJECT, FILE, TASK." placeholder:"TYPE"`
 }
 

@@ -29,7 +29,7 @@ type SetupCommand struct {
 	Hooks   bool   `help:"Only the hooks; for a host without hooks, a text for its agent."`
 	DryRun  bool   `xor:"what" help:"Print what would change."`
 	Check   bool   `xor:"what" help:"Exit with 1 if something is missing or differs."`
-	Remove  bool   `xor:"what" help:"Take out what was put in."`
+	Remove  bool   `xor:"what" help:"Remove what setup added."`
 }
 
 // The states of a part.
@@ -179,8 +179,8 @@ func (c *SetupCommand) apply(
 	return report, err
 }
 
-// staysIn returns an error if a path in a project leads out of it by links: the project may be that
-// of others.
+// staysIn returns an error if a path in a project leads out of it by links: the project may be
+// someone else's.
 func staysIn(project, path string) error {
 	root, err := filepath.EvalSymlinks(project)
 	if err != nil {

@@ -67,7 +67,7 @@ type StateEditCommand struct {
 	InProject
 	stateFlags
 	Input   string `help:"Take a JSON merge patch from this file, - for standard input." placeholder:"FILE"`
-	Version int    `help:"Only if this is the present version." placeholder:"N"`
+	Version int    `help:"Only if this is the current version." placeholder:"N"`
 }
 
 // Run sends a merge patch.

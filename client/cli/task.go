@@ -86,7 +86,7 @@ func printTask(env *Env, out io.Writer, task value) error {
 		column{"priority", "priority", nil}, column{"type", "task_type", nil},
 		column{"skills", "skills", asTexts}, column{"depends on", "dependencies", asTexts},
 		column{"files", "related_files", asTexts}, column{"holder", "claim.agent_id", nil},
-		column{"lease ends", "claim.expires_at", asAgo}, column{"attempts", "attempt_count", nil},
+		column{"claim expires", "claim.expires_at", asAgo}, column{"attempts", "attempt_count", nil},
 		column{"blocked", "blocked.reason", nil}, column{"changed", "updated_at", asAgo})
 	paragraph(out, "Description", task.at("description").text())
 	paragraph(out, "Expected output", task.at("expected_output").text())
@@ -98,7 +98,7 @@ func printTask(env *Env, out io.Writer, task value) error {
 // TaskCreateCommand creates a task.
 type TaskCreateCommand struct {
 	InProject
-	Title    string   `arg:"" help:"What is to do, in one line."`
+	Title    string   `arg:"" help:"What to do, in one line."`
 	Text     string   `short:"d" name:"description" help:"The description, or @FILE." placeholder:"TEXT"`
 	Priority string   `help:"LOW, NORMAL, HIGH or URGENT." placeholder:"PRIORITY"`
 	Type     string   `help:"Type of the task." placeholder:"TYPE"`

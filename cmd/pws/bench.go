@@ -32,7 +32,7 @@ type BenchCommand struct {
 	Server      string   `help:"Base URL of a running server; without it each group starts one."`
 	Only        []string `help:"Runs to do, separated by commas; an unknown name lists them."`
 	Seconds     float64  `default:"5" help:"Length of each run in each round."`
-	Connections int      `default:"64" help:"Clients that drive at once."`
+	Connections int      `default:"64" help:"Concurrent clients."`
 	Rounds      int      `default:"3" help:"How often the runs of a group take turns."`
 	Projects    int      `default:"1000" help:"Projects of writes-many and checkpoints."`
 

@@ -13,7 +13,7 @@ type GroupBenchCommand struct {
 	Only        []string `help:"Parts to measure, separated by commas; an unknown name lists them."`
 	Seconds     float64  `default:"8" help:"Length of each run in each round of writes and reads."`
 	Rounds      int      `default:"3" help:"How often these runs take turns."`
-	Connections int      `default:"64" help:"Clients that drive at once in them."`
+	Connections int      `default:"64" help:"Concurrent clients in them."`
 	Projects    int      `default:"200" help:"Projects of each run of writes."`
 	Harms       int      `default:"50" help:"How often the leader is killed, and as often stopped."`
 	Writers     int      `default:"8" help:"Clients that write while leaders are lost."`

@@ -13,7 +13,7 @@ type GrowthCommand struct {
 	Only        []string  `help:"Parts to measure, separated by commas; an unknown name lists them."`
 	Seconds     float64   `default:"3" help:"Length of each run in each round."`
 	Rounds      int       `default:"3" help:"How often the runs of a part take turns."`
-	Connections int       `default:"64" help:"Clients that drive at once."`
+	Connections int       `default:"64" help:"Concurrent clients."`
 	Projects    []int     `default:"10,1000,100000,1000000" help:"Projects of a server."`
 	Changesets  []int     `default:"100,10000,300000" help:"Changesets of one project."`
 	Files       []int     `default:"10,5000" help:"Files of one project."`

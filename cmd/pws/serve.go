@@ -77,7 +77,7 @@ type ServeCommand struct {
 	WebURL    string `name:"web-url" help:"Base URL of the page at --web-listen, if a proxy gives it another one."`
 
 	Search     string        `default:"on" enum:"on,off" help:"Whether public work is indexed for search: on or off."`
-	FeedEvents int           `default:"1000000" help:"Events kept of all projects; a thousandth of each longer."`
+	FeedEvents int           `default:"1000000" help:"Newest events kept; each project keeps a thousandth of it longer."`
 	FeedAge    time.Duration `default:"720h" help:"Age above which events are not kept."`
 
 	GCHeadroom int64 `name:"gc-headroom" default:"536870912" help:"Memory for garbage; more means fewer collections."`
@@ -269,7 +269,7 @@ func (c *ServeCommand) serve(
 	}
 	select {
 	case <-signals:
-		// A signal that came meanwhile says that the server does not start again.
+		// A signal that came in the meantime says that the server does not start again.
 		if onlyCut(cause) == cut && cut != nil {
 			cause = nil
 		}
