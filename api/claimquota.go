@@ -47,8 +47,8 @@ func (l *claimLocks) lock(agent id.ID) (unlock func()) {
 
 // claiming gives a command that claims a task. For a caller that is not a member, give is called
 // with the number of its claims in other projects, and no other claim of the caller is decided
-// meanwhile. That number cannot grow until the claim is published, so claims in several projects at
-// once do not exceed the quota for all projects.
+// until give returns. That number cannot grow until the claim is published, so claims in several
+// projects at once do not exceed the quota for all projects.
 func (c *Call) claiming(
 	project id.ID, give func(elsewhere int) (Reply, error),
 ) (Reply, error) {

@@ -24,7 +24,7 @@ type Documents interface {
 type servedDocument struct {
 	// name is that of the template, and what follows "document." in the operation's name.
 	name, file, path, media, summary, doc string
-	// live documents are made anew for each request.
+	// live documents are made again for each request.
 	live bool
 }
 

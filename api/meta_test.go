@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// exempt are limits that are none of what clients send.
+// exempt are limits that are not among what clients send.
 var exempt = map[string]string{
 	"ChangedPathsMax":  "cuts a list in a refusal",
 	"ImportAuthorsMax": "cuts a list in an answer",

@@ -11,7 +11,7 @@ import (
 
 // reportShares counts the anonymous reports that wait for an operator by the network of who made
 // them, so that one network does not take the room of all others. A report has no address, so this
-// is in memory only, and begins anew with the process. A network is kept as a hash with a key that
+// is in memory only, and starts over with the process. A network is kept as a hash with a key that
 // only this process has.
 type reportShares struct {
 	seed maphash.Seed

@@ -34,7 +34,8 @@ type AbuseConfig struct {
 	yields bool
 }
 
-// attack is one way to abuse the service. Ordinary users work meanwhile, from other addresses.
+// attack is one way to abuse the service. Ordinary users work at the same time, from other
+// addresses.
 type attack struct {
 	name, what string
 	// flags are flags of the server, and small are further ones for small amounts.

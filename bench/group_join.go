@@ -12,7 +12,7 @@ type JoinResult struct {
 	Changesets  int   `json:"changesets"`
 	Projects    int   `json:"projects"`
 	FolderBytes int64 `json:"folder_bytes"`
-	// PerSecond is how many writes a second there were meanwhile.
+	// PerSecond is how many writes a second there were at the same time.
 	PerSecond float64 `json:"per_second"`
 	// CopySeconds is the time of pws cluster join, ServeSeconds that AFTER which its server served,
 	// Seconds that until it voted and had all that the others had when it began to serve. All begin
@@ -21,7 +21,7 @@ type JoinResult struct {
 	ServeSeconds float64 `json:"serve_seconds"`
 	Seconds      float64 `json:"seconds"`
 	// Checked is the number of projects whose changesets were counted on the new member, and of
-	// the writes that were acknowledged meanwhile. Lost is how many it lacks.
+	// the writes that were acknowledged in the meantime. Lost is how many it lacks.
 	Checked int `json:"checked"`
 	Lost    int `json:"lost"`
 }

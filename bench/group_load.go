@@ -59,7 +59,7 @@ const attemptPause = 10 * time.Millisecond
 func (g *members) startLoad(ctx context.Context, config *GroupConfig) (*steadyLoad, error) {
 	n := config.Writers
 	var projects []string
-	// Another member may begin to lead meanwhile.
+	// Another member may begin to lead in the meantime.
 	err := awaiting(ctx, "projects cannot be made", func() error {
 		leader, err := g.leader(ctx)
 		if err == nil {

@@ -68,13 +68,13 @@ func (r *GroupReport) figures() *table {
 			number(float64(one.Acknowledged)), one.Lost, one.Surplus), "0, 0")
 	}
 	for _, one := range r.Joins {
-		meanwhile := "nobody writes"
+		load := "nobody writes"
 		if one.PerSecond > 0 {
-			meanwhile = number(one.PerSecond) + " writes a second"
+			load = number(one.PerSecond) + " writes a second"
 		}
 		t.add(fmt.Sprintf("a new member votes and has everything: %s changesets in %s projects, "+
 			"%.0f MB, %s", number(float64(one.Changesets)), number(float64(one.Projects)),
-			float64(one.FolderBytes)/1e6, meanwhile), fmt.Sprintf("%.1f s", one.Seconds), "")
+			float64(one.FolderBytes)/1e6, load), fmt.Sprintf("%.1f s", one.Seconds), "")
 		t.add("of that until its data was copied and checked, until it served",
 			fmt.Sprintf("%.1f s, %.1f s", one.CopySeconds, one.ServeSeconds), "")
 		t.add("projects and writes checked on it, changesets lost",

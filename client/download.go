@@ -42,7 +42,7 @@ func (c *Client) Download(ctx context.Context, request *Request) (*Download, err
 	}, nil
 }
 
-// readFailure reads an answer of an address that is none of success.
+// readFailure reads an answer of an address that is not one of success.
 func readFailure(ctx context.Context, from string, response *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(response.Body, eventBytesMax))
 	if err = errors.Join(err, response.Body.Close()); err != nil {

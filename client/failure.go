@@ -24,7 +24,7 @@ const (
 
 	codeChallengeConsumed = "CHALLENGE_CONSUMED"
 	codeChallengeExpired  = "CHALLENGE_EXPIRED"
-	// CodeNoAnswer is the client's own: the answer is none of the service.
+	// CodeNoAnswer is the client's own: the answer is not one of the service.
 	CodeNoAnswer = "NO_ANSWER_OF_THE_SERVICE"
 )
 
@@ -35,7 +35,7 @@ const (
 	reasonLogFailed      = "LOG_FAILED"
 )
 
-// foreignBytesMax is how much of an answer that is none of the service an error shows.
+// foreignBytesMax is how much an error shows of an answer that is not one of the service.
 const foreignBytesMax = 200
 
 // Failure is an answer that is an error of the interface; GET /api/v1/errors lists the codes.
@@ -121,7 +121,7 @@ func (e *UnreachableError) Error() string {
 // Unwrap returns the cause.
 func (e *UnreachableError) Unwrap() error { return e.Cause }
 
-// failureOf makes the error of an answer that is none of success. Answers of others on the way,
+// failureOf makes the error of an answer that is not one of success. Those of others on the way,
 // such as a proxy, have no JSON.
 func failureOf(answer *Answer) *Failure {
 	failure := errorIn(answer.Body)

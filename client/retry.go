@@ -247,7 +247,7 @@ func (w *attempts) reconnect(err error) time.Duration {
 	return wait
 }
 
-// progressed notes that a stream has brought something: its pauses begin anew. The round goes on,
+// progressed notes that a stream has brought something: its pauses start over. The round goes on,
 // so that servers that end each stream are not asked without a pause.
 func (w *attempts) progressed() { w.attempts, w.rounds = 0, 0 }
 

@@ -13,7 +13,7 @@ const (
 	// log busy, and their stacks and buffers fit into the caches of a processor. With 1024 of them
 	// a write takes an eighth more processor time.
 	writesRunning = 256
-	// writesProjectPart is the part of them that one project may have: one of so many.
+	// writesProjectPart is the part of them that one project may have, as a divisor.
 	writesProjectPart = 2
 	// writeWait is how long a write waits for its turn, and up to one of writeTicks parts more. Such a
 	// part is also how long the newest write of a caller may be served before its oldest one.
@@ -22,10 +22,11 @@ const (
 )
 
 // admission bounds the writes that are carried out at one time. More of them would not be faster:
-// the projects and the log take them one after the other, and each holds memory meanwhile. Others
-// wait, BEFORE their body is decoded, and are refused if they have waited for too long. A refusal
-// costs nearly as much as a small write, and its client soon comes back. A client that waits sends
-// nothing on its connection meanwhile. The number of connections bounds those that wait.
+// the projects and the log take them one after the other, and each holds memory until its turn is
+// over. Others wait, BEFORE their body is decoded, and are refused if they have waited for too
+// long. A refusal costs nearly as much as a small write, and its client soon comes back. A client
+// that waits sends nothing else on its connection. The number of connections bounds those that
+// wait.
 //
 // A write whose project has its part waits for the project, and then like others for its turn.
 type admission struct {

@@ -43,7 +43,7 @@ func (s *Server) beginComputing(x *exchange) error {
 			s.computing.leave(own)
 			return err
 		}
-		// Other requests of the caller may have used up its time meanwhile.
+		// Other requests of the caller may have used up its time in the meantime.
 		if err := c.overspent(x); err != nil {
 			s.computing.leave(own)
 			return err

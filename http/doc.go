@@ -2,13 +2,18 @@
 // knows no resource by name; what an operation takes and answers is in its declaration.
 //
 // A request passes the stages of flow.go. Each stage takes what the stages before it found. The
-// first error is the answer, and the handler alone writes it.
+// first error is the answer. The handler writes it, or head.go for a request that is refused by its
+// head alone.
 //
 //	accept        check the framing; split the target into path and query
 //	route         find the operation and the parameters of the path
+//	checkPage     refuse what pages of other hosts and origins may not do
+//	passes        pass the request to the member that leads, which takes it from the start
 //	authenticate  find the session of the credential
 //	limit         count the request for its caller; refuse a bad or missing credential AFTER that
+//	checkSpent    refuse an expensive request whose caller has used up its time
 //	read          check size, query, key and content type; read the body
+//	beginWork     wait for a slot of an expensive operation or for the turn of a write
 //	decode        make the operation's request; all faults of the form are one error
 //	call          hash the key, run the handler, wait for a reply that is not ready
 //	write         write the reply as an envelope, a document or a stream

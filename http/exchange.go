@@ -35,7 +35,8 @@ type exchange struct {
 	// code is the error code of the answer, and reason which limit or queue refused the request.
 	code, reason string
 	// begun is the arrival of a request that waits for 100 Continue, or that cannot be read, which
-	// the transport does not note. waited is the time that the request spent waiting for events.
+	// the transport does not note. waited is the time that the request spent waiting: for events, a
+	// slot, a turn or a delayed refusal. The access log leaves it out.
 	begun  time.Time
 	waited time.Duration
 	// bodyRead says that the body was read to its end, and unreadable that the request cannot be.

@@ -13,7 +13,8 @@ import (
 	"pws/internal/fault"
 )
 
-// handle answers one request. No other function writes the error of a stage.
+// handle answers one request, and writes the error of a stage. A request that is refused by its
+// head alone does not come here (head.go).
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	x := s.begin(ctx)
 	defer s.finish(x)

@@ -118,8 +118,8 @@ func damage(as coding, err error) string {
 	return "is not valid " + codingNames[as] + " data"
 }
 
-// inflate reads a coded body to its end. The memory of the decoder is reserved meanwhile. Errors:
-// RATE_LIMITED, errBodyTooLarge, and those of the decoder.
+// inflate reads a coded body to its end. The memory of the decoder is reserved until then.
+// Errors: RATE_LIMITED, errBodyTooLarge, and those of the decoder.
 func (x *exchange) inflate(from *arrival, as coding, limit int) error {
 	buffer, ok := arrivals.Get().(*bufio.Reader)
 	if !ok {

@@ -15,8 +15,8 @@ var widerNetworks = [...]struct {
 	bytes, times int
 }{{6, 16}, {7, 4}}
 
-// widerKeysPart is the part of the callers of a limit that its wider networks can distinguish: one
-// of so many.
+// widerKeysPart is the part of the callers of a limit that its wider networks can distinguish,
+// as a divisor.
 const widerKeysPart = 4
 
 // bucketsOf makes the buckets of a limit, and those of wider networks if it counts requests of

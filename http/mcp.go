@@ -22,7 +22,7 @@ const mcpPath = "/mcp"
 const mcpHeaders = "Mcp-"
 
 // anonymousBodyMax bounds the message of a caller without a session, in bytes. A message is read
-// BEFORE its tool and thereby its limit is known.
+// BEFORE its tool, and so its limit, is known.
 const anonymousBodyMax = 1 << 20
 
 // answerMCP takes a request to the endpoint through its stages.

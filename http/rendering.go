@@ -31,7 +31,7 @@ func (x *exchange) Render(small bool, make func()) bool {
 			return false
 		}
 		defer x.server.rendering.leave(own)
-		// Other requests of the caller may have used up its time meanwhile.
+		// Other requests of the caller may have used up its time in the meantime.
 		if spent, _ := c.usedUp(x.call.Now); spent != nil {
 			return false
 		}

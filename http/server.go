@@ -23,7 +23,7 @@ import (
 // RawHandler answers requests outside of the table. The body was read, up to BodyMax.
 type RawHandler func(ctx *fasthttp.RequestCtx, body []byte)
 
-// connectionsNetworkPart is the part of all connections that one network may have: one of so many.
+// connectionsNetworkPart is the part of all connections that one network may have, as a divisor.
 const connectionsNetworkPart = 4
 
 // Config are the settings of the transport. Zero values mean the defaults.

@@ -30,7 +30,7 @@ func (x *exchange) party() party { return partyOf(x.ip, x.call.Agent) }
 type bounds struct {
 	total, address, network, agent int64
 	// agentsOnly is the part of the bounds of total, address and network that anonymous callers may
-	// not use: one of so many. Zero means none.
+	// not use, as a divisor. Zero means none.
 	agentsOnly int64
 }
 

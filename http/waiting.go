@@ -33,7 +33,7 @@ func (s *Server) Waiting() WaitingStats {
 	}
 }
 
-// waitNetworkPart is the part of all slots that one network may have: one of so many.
+// waitNetworkPart is the part of all slots that one network may have, as a divisor.
 const waitNetworkPart = 2
 
 func (s *waitSlots) init(total, perAgent, perIP int) {

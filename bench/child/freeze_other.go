@@ -6,8 +6,8 @@ import "errors"
 
 var errNoFreeze = errors.New("processes cannot be stopped for a while on this system")
 
-// Freeze needs a signal that this system does not have.
+// Freeze always fails: this system has no SIGSTOP.
 func (p *Process) Freeze() error { return errNoFreeze }
 
-// Thaw needs a signal that this system does not have.
+// Thaw always fails: this system has no SIGCONT.
 func (p *Process) Thaw() error { return errNoFreeze }

@@ -52,7 +52,7 @@ const besideWait = 10 * time.Second
 
 // LockedBeside is Locked for PublishBeside: several of them take turns. What this process cannot
 // write it does not lock either, nor complete what another one has left: the base is older than
-// what is read of the directory then, so that nothing of others is overwritten.
+// what is read of the directory then, so that nothing of someone else's is overwritten.
 func (t *Tree) LockedBeside(ctx context.Context, run func() error) error {
 	err := t.writable()
 	if t.unlocked = cannotWrite(err); t.unlocked {
@@ -113,7 +113,7 @@ func (t *Tree) FileHere(name string) (one Beside, is bool, err error) {
 // else at one of the paths: a push would take that for a change on what was published. It stays,
 // too, if the directory cannot be written. Then behind is true, and the next pull brings the
 // directory up to date. What the directory has itself is noted BEFORE publish is called, so that
-// this pull does not take it for a change of others.
+// this pull does not take it for someone else's change.
 //
 // Errors: *BlockedError if an interrupted pull has conflicts, for files that have conflict markers,
 // or if a pull has changed files since the working copy was opened that are not published as the

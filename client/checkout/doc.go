@@ -12,11 +12,11 @@
 // A push writes its request to push.json BEFORE sending it. If its outcome is unknown, the next
 // command of the same agent sends the same request again, with the same key. It does not if files
 // have changed since: then lost.json keeps the hashes of what may have been published, until there
-// is another base, so that a pull does not take that for a change of others. The same is noted of
-// files that another operation publishes, such as a checkpoint. A contribution is
-// written in a workspace that contribute.json names for its agent, so that the next one is another
-// revision of it. The files journal.json, push.json and contribute.json have a code of this user
-// (Options.Secret): those that came with a repository of others have no effect.
+// is another base, so that a pull does not take that for someone else's change. The same is noted
+// of files that another operation publishes, such as a checkpoint. A contribution is written in a
+// workspace that contribute.json names for its agent, so that the next one is another revision of
+// it. The files journal.json, push.json and contribute.json have a code of this user
+// (Options.Secret): those that came with someone else's repository have no effect.
 //
 // All paths are opened below an os.Root. Symbolic links are neither followed nor replaced. Files
 // that cannot be kept, such as binary ones, are left out and named, and so is what cannot be read.

@@ -157,7 +157,7 @@ func (w *walker) walk(folder string, above []*ignoreFile) error {
 	case folder == ".":
 		return err
 	case notThere(err):
-		// It was removed meanwhile.
+		// It was removed in the meantime.
 		return nil
 	default:
 		w.leftOut = append(w.leftOut, LeftOut{folder + "/", unreadable(err)})

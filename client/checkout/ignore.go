@@ -103,7 +103,7 @@ func (p *ignorePattern) compile(line string) (is bool, err error) {
 	return problem == "", nil
 }
 
-// fewStars makes segments of more than two stars such of two, which they are for git.
+// fewStars shortens a run of more than two stars to two, which it is for git.
 func fewStars(line string) string {
 	segments := strings.Split(line, "/")
 	for at, segment := range segments {

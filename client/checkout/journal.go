@@ -118,7 +118,7 @@ func (t *Tree) carryOut(j *journal, nth int) error {
 	case now == file{hash: e.After}:
 		return nil
 	case e.After == "":
-		// A change that was made meanwhile stays; the next push publishes it.
+		// A change that was made in the meantime stays; the next push publishes it.
 		j.Done.conflict(e.Path, ConflictDeletedThere)
 		return t.writeOrder(journalFile, j)
 	case now.problem != "":

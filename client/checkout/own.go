@@ -9,10 +9,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The files journal.json, push.json and contribute.json are orders to write files and to publish. A
-// repository of others may bring files of these names, so they have a code that only programs of
-// this user can make. What has no such code is removed and not carried out: a pull or a push that
-// has lost its file is made again.
+// The files journal.json, push.json and contribute.json are orders to write files and to publish.
+// Someone else's repository may bring files of these names, so they have a code that only programs
+// of this user can make. What has no such code is removed and not carried out: a pull or a push
+// that has lost its file is made again.
 
 // signed is the content of such a file, and its code: the HMAC-SHA-256, hexadecimal.
 type signed struct {

@@ -56,7 +56,7 @@ func (t *Tree) send(
 
 // completePush ends the push whose outcome is unknown, if there is one: it is sent again, or
 // forgotten if the directory is not what it would publish, or is another agent's now. One that the
-// server refuses is pushed anew. An error of the server stays in t.unfinished: only a push needs
+// server refuses is pushed again. An error of the server stays in t.unfinished: only a push needs
 // the outcome.
 func (t *Tree) completePush(ctx context.Context) error {
 	t.unfinished = nil
@@ -138,7 +138,7 @@ func (t *Tree) changedSince(next base) (string, error) {
 }
 
 // lost is what a push would have published that is not repeated. It may be on the server. What the
-// directory has is later than that, so it is no change of others for the next pull.
+// directory has is later than that, so it is not someone else's change for the next pull.
 type lost struct {
 	// Base is the changeset on which it was. On another one it has no meaning.
 	Base string `json:"base_changeset_id"`

@@ -107,7 +107,7 @@ type Tree struct {
 }
 
 // Open opens a working copy. The caller closes it. Errors: those of the file system; an error
-// for a folder that is none, or a base of another project.
+// for a path that is not a folder, or a base of another project.
 func Open(o Options) (*Tree, error) {
 	prefix, err := prefixOf(o.Folder)
 	if err != nil {

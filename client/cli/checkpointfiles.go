@@ -70,7 +70,7 @@ func (c *CheckpointCommand) files(
 }
 
 // readStreams reads those of the files that are none on a disk, such as standard input. That may
-// take long, and nobody waits for a working copy meanwhile.
+// take long, and nobody waits for a working copy until then.
 func (e *Env) readStreams(files []namedFile) error {
 	for at, one := range files {
 		if one.deleted {

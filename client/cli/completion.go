@@ -122,7 +122,7 @@ func (s *script) walk(places []place, separator string) {
 	s.line("      %s) at=\"$at $word\" ;;", strings.Join(known, separator))
 }
 
-// words are all that can stand at a place.
+// all returns everything that can stand at a place.
 func (p place) all() (all []named) {
 	all = append(all, p.commands...)
 	for _, word := range p.words {

@@ -41,8 +41,8 @@ func withGitTime(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, most)
 }
 
-// readTree asks git. A directory that is none of git, or a git that is missing or slow, gives an
-// empty tree.
+// readTree asks git. A directory outside git, or a git that is missing or slow, gives an empty
+// tree.
 func readTree(ctx context.Context, dir string) gitTree {
 	ctx, cancel := withGitTime(ctx)
 	defer cancel()

@@ -225,7 +225,7 @@ func (h *HookSessionStart) prime(ctx context.Context, env *Env, bound Binding) (
 }
 
 // stranger is what a session is given where nobody has signed in to the server. It is asked for
-// nothing: the file that names it may have come with a repository of others.
+// nothing: the file that names it may have come with someone else's repository.
 func stranger(bound Binding) string {
 	server := quoted(bound.Server)
 	return fmt.Sprintf("# Project of this directory (kept by pws)\n\n"+

@@ -41,7 +41,7 @@ func (c *KeyRotateCommand) Run(ctx context.Context, env *Env) error {
 			profile.KeyFile)
 	}
 	return env.Folders.Locked(ctx, "login-"+profile.Name, func() error {
-		// Another process may have rotated the key meanwhile.
+		// Another process may have rotated the key in the meantime.
 		caller, err := c.account(env)
 		if err != nil {
 			return err

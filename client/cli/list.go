@@ -20,7 +20,7 @@ type Paged struct {
 	Limit int `default:"30" help:"At most this many."`
 }
 
-// pageMax is the largest page of all lists of the service.
+// pageMax is the largest page that every list accepts.
 const pageMax = 100
 
 // list prints a list of the service page by page, up to the limit.

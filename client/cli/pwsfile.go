@@ -11,7 +11,7 @@ import (
 	"pws/client"
 )
 
-// The folder .pws may have come with a repository of others, or be that of another user of this
+// The folder .pws may have come with someone else's repository, or be that of another user of this
 // machine. So nothing in it is a link, what is read of it is bounded, and it has to belong to who
 // runs the program.
 

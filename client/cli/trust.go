@@ -9,8 +9,8 @@ import (
 	"pws/client"
 )
 
-// A binding may have come with a repository of others, whose project is theirs. Hooks, which nobody
-// calls, write to a project only where a command has done something for it in this directory
+// A binding may have come with someone else's repository, whose project is theirs. Hooks, which
+// nobody calls, write to a project only where a command has done something for it in this directory
 // before: init, checkout, pull, push, a claim, a checkpoint or a handoff.
 
 // trustPath is the file that says so, for a directory with this binding.

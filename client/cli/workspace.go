@@ -126,7 +126,7 @@ func (c *WorkspaceWriteCommand) Run(ctx context.Context, env *Env) error {
 // WorkspaceRefreshCommand merges.
 type WorkspaceRefreshCommand struct{ aWorkspace }
 
-// Run merges what was published meanwhile into the workspace.
+// Run merges what was published in the meantime into the workspace.
 func (c *WorkspaceRefreshCommand) Run(ctx context.Context, env *Env) error {
 	return c.send(ctx, env, http.MethodPost, apiPath("workspaces", c.Workspace, "refresh"), nil,
 		func(out io.Writer, v value) error { return printWorkspace(env, out, v.at("workspace")) })

@@ -34,7 +34,7 @@ func newMemoryTable(known func() []actors.MemoryOwner) *memoryTable {
 		"Resident memory by owner; the sum is about that of the process.", []string{"owner"}, nil)}
 }
 
-// begin takes in the server, which may be nil, once all of the program is in memory. It collects
+// begin adds the server, which may be nil, once all of the program is in memory. It collects
 // garbage, because figures are compared with those AFTER the last collection.
 func (m *memoryTable) begin(server *http.Server) {
 	m.server.Store(server)

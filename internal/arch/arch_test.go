@@ -341,7 +341,7 @@ func TestPublicNamesAreDocumented(t *testing.T) {
 	}
 }
 
-// ofExportedType reports whether a function is none of a type that only its package sees.
+// ofExportedType reports whether a function is not one of a type that only its package sees.
 func ofExportedType(f *ast.FuncDecl) bool {
 	if f.Recv == nil {
 		return true

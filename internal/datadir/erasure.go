@@ -18,7 +18,7 @@ type Erasure struct {
 	// a member has it, too, and so has one that has left its group.
 	Due bool `json:"due"`
 	// Dropped are the projects whose contents this server has dropped itself, the last time that it
-	// led meanwhile.
+	// led in the meantime.
 	Dropped []id.ID `json:"dropped,omitempty"`
 	// GivenUp are hashes of contents of failed imports, one behind the other. What no project names of
 	// them has to be dropped here.

@@ -44,7 +44,7 @@ func CommitRenewal(dir string) error {
 }
 
 // FinishRenewal puts the parts of a complete renewal into their places, and removes one that is not
-// complete. It does nothing where there is none. Nobody uses the data directory meanwhile.
+// complete. It does nothing where there is none. Nobody else may use the data directory.
 func FinishRenewal(dir string) error {
 	if err := os.RemoveAll(filepath.Join(dir, renewalPartialName)); err != nil {
 		return err

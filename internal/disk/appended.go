@@ -109,7 +109,7 @@ var zeroes = aligned(appendBytes)
 
 // Fill has the space from one offset to another ready for writes, with zeros in it, so that a sync
 // of what is written there makes only the bytes durable, once the zeros are. Both are multiples of
-// Block, and nobody writes there meanwhile. A file system that has no room leaves the file as it
+// Block, and nobody else writes there. A file system that has no room leaves the file as it
 // is; that is no error.
 func (a *Appended) Fill(from, to int64) error {
 	if from >= to {
@@ -126,7 +126,7 @@ func (a *Appended) Fill(from, to int64) error {
 			return err
 		}
 		from += int64(n)
-		// Meanwhile the disk is there for those who wait for a sync.
+		// In this pause the disk is free for those who wait for a sync.
 		time.Sleep(min(fillPause*time.Since(started), fillPauseMax))
 	}
 	return nil

@@ -89,7 +89,7 @@ func (e *Error) ofForm() bool {
 	return form
 }
 
-// fields returns the faults listed in the error, or one for the field that its code concerns.
+// Fields returns the faults listed in the error, or one for the field that its code concerns.
 func (e *Error) Fields() []Field {
 	if fields, ok := e.Details["fields"].([]Field); ok {
 		return fields

@@ -86,7 +86,7 @@ type Map[V any] interface {
 	CopyFrozen() Map[V]
 }
 
-// Entries iterates over a map that nobody changes meanwhile.
+// Entries iterates over a map that nobody changes until it ends.
 type Entries[V any] interface {
 	// Seek moves to the first key that is not below another one, Next to the next key. They report
 	// whether there is one.

@@ -30,7 +30,7 @@ func writeParts(f *os.File, parts [][]byte, offset int64) error {
 	for _, part := range parts {
 		size += len(part)
 	}
-	// The descriptor stays open meanwhile.
+	// The descriptor stays open for as long.
 	conn, err := f.SyscallConn()
 	if err != nil {
 		return err
