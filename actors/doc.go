@@ -24,6 +24,12 @@
 // panic in Decide is an internal error and changes nothing. A panic in Apply takes that project out
 // of service, and logs it.
 //
+// # Parts
+//
+// What the engine does beside commands is the work of parts. Each has its state, its locks and a
+// way back to the engine: saver (snapshots), follower (the feed), searching (the search index),
+// eraser (what leaves the disk), uploading (uploads), diskSpace (who may write).
+//
 // # Snapshots
 //
 // A run writes the sections of what changed since the last one, while writers go on. Each section

@@ -326,15 +326,6 @@ func (e *Engine) publish(h *handle, next *work.Project, position uint64, events 
 	e.saver.markDirty(h)
 }
 
-func (s *saver) markDirty(h *handle) {
-	if h.dirty.Swap(true) {
-		return
-	}
-	s.dirty.Lock()
-	s.dirty.handles = append(s.dirty.handles, h)
-	s.dirty.Unlock()
-}
-
 // PublicProjects implements api.Engine. Each listed project is checked in the live view. Damaged
 // ones are left out.
 func (e *Engine) PublicProjects(from index.Position, limit int) ([]*work.Project, error) {
@@ -409,72 +400,4 @@ func (e *Engine) Readable(project, agent id.ID) (bool, error) {
 	}
 	p, err := e.summary(project)
 	return p != nil && p.Readable(agent), err
-}
-
-// sweep makes passive what has not been used for a while, and forgets handles of projects that
-// never came to be.
-func (e *Engine) sweep(now int64) (count int) {
-	idle := e.config.PassivateAfter.Milliseconds()
-	e.handles.Range(func(project id.ID, h *handle) bool {
-		if h.dirty.Load() || now-h.touched.Load() < idle {
-			return true
-		}
-		view := h.view.Load()
-		if view == nil && h.stored.Load() {
-			return true
-		}
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		if e.passivate(h) == passivated {
-			count++
-		}
-		return true
-	})
-	return count
-}
-
-// passivation is the outcome of an attempt to make a project passive.
-type passivation int
-
-const (
-	passivated passivation = iota + 1
-	// isDirty means that no snapshot holds the project as it is, isUsed that it has requests in
-	// flight or is out of service.
-	isDirty
-	isUsed
-)
-
-// passivate takes a project out of memory that a snapshot holds and nobody uses at this moment. A
-// handle of a project that never came to be leaves the registry. The handle's lock is held.
-func (e *Engine) passivate(h *handle) passivation {
-	view := h.view.Load()
-	// Without a view a project that a snapshot holds is passive already.
-	if h.mu.inFlight > 0 || h.mu.broken || len(h.waiting()) > 0 ||
-		view == nil && h.stored.Load() {
-		return isUsed
-	}
-	if h.dirty.Load() {
-		return isDirty
-	}
-	if view != nil {
-		// Between the commit of a snapshot and the note that it holds the project, the view is
-		// the only sign that the project exists.
-		saved, ok := e.snapshot.SectionPosition(datadir.ProjectKey(h.id))
-		if !ok || saved < view.position || !h.stored.Load() {
-			return isDirty
-		}
-	}
-	if h.mu.pid != nil {
-		e.system.Root.Stop(h.mu.pid)
-		h.mu.pid = nil
-	}
-	if view == nil {
-		h.mu.dead = true
-		e.handles.Delete(h.id)
-		return isUsed
-	}
-	h.mu.lastMemory = h.memory.Load()
-	h.view.Store(nil)
-	e.residents.drop(h)
-	return passivated
 }

@@ -4,16 +4,16 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"pws/identity"
+	"pws/blobs"
 	"pws/index"
+	"pws/index/feed"
 	"pws/internal/datadir"
+	"pws/internal/disk"
 	"pws/internal/id"
 	"pws/snapshot"
 	"pws/work"
@@ -143,6 +143,63 @@ func (s *saver) saveDue(now time.Time) bool {
 		now.Sub(s.lastAt) >= e.config.SnapshotEvery
 }
 
+// saveWaits says that the last snapshot failed and is not tried again yet. One that failed for want
+// of space is tried as soon as there is space: until then writes may be refused.
+func (s *saver) saveWaits(now time.Time) bool {
+	space := s.engine.space
+	if now.Sub(s.lastAt) >= saveAgainAfter {
+		return false
+	}
+	if !space.paused.Load() {
+		return s.fault.Load() != nil
+	}
+	return !space.freed.Load() && (!space.unfit.Load() || space.roomToSave() != nil)
+}
+
+// pauseSave waits for a time, but not when the engine stops, or while memory or disk space waits
+// for the snapshot.
+func (s *saver) pauseSave(d time.Duration) {
+	if len(s.wake) > 0 || s.engine.space.short.Load() {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.engine.stop:
+	}
+}
+
+// noteSave keeps why the last snapshot failed. A full disk is no fault: the log keeps everything,
+// and the snapshot is tried again. No snapshot succeeds AFTER a store is uncertain, and the log
+// would never be cut again: the process has to stop.
+func (s *saver) noteSave(err error) {
+	e := s.engine
+	full := err != nil && disk.IsFull(err) && !uncertain(err)
+	before := e.space.paused.Swap(full)
+	switch {
+	case err == nil:
+		s.fault.Store(nil)
+		if before {
+			e.log.Info("snapshots resumed")
+		}
+	case full && !before:
+		e.log.Warn("snapshot waits for disk space; no data is lost", "reason", err)
+	case !full:
+		s.fault.Store(&err)
+		e.log.Error("snapshot failed; no data is lost", "error", err)
+		if uncertain(err) {
+			e.fail(err)
+		}
+	}
+}
+
+// uncertain reports whether a store has failed so that only a start shows what is on the disk.
+func uncertain(err error) bool {
+	return errors.Is(err, blobs.ErrUncertain) || errors.Is(err, snapshot.ErrUncertain) ||
+		errors.Is(err, feed.ErrUncertain)
+}
+
 // Save writes a snapshot of all that changed, and cuts the log behind it. Writers go on meanwhile:
 // what they change after a view was taken stays in the log. The order is: packs, sections,
 // manifest, and only AFTER all of that was read back, the cut.
@@ -192,98 +249,6 @@ func (s *saver) save(gone map[id.ID]bool, speed saveSpeed) error {
 	e.log.Debug("snapshot", "position", position, "projects", len(taken.handles),
 		"agents", len(taken.agents), "took", time.Since(began))
 	return nil
-}
-
-// changes is what one snapshot has to save.
-type changes struct {
-	handles []*handle
-	agents  map[id.ID]struct{}
-	reports map[id.ID]struct{}
-	// operator says that what operators have set changed.
-	operator bool
-	// inboxes are the agents whose inboxes changed.
-	inboxes map[id.ID]struct{}
-	// accounts are those that changed.
-	accounts []*account
-	// gone are projects whose earlier sections leave the files of the snapshot.
-	gone map[id.ID]bool
-	// identity is the state that agents and reports belong to: it and they are taken in one moment,
-	// for one that changes later is in the next list. It is nil where nothing changed.
-	identity *publishedIdentity
-	// recent are the contents that are packed first, by agent.
-	recent map[id.ID]int64
-	// complete says that no project was stale, so that those whose cards lack parts are in the lists.
-	complete bool
-	// fault is an error of a step while the lists were taken.
-	fault error
-}
-
-// drainDirty takes the lists of what changed. The log's position was read BEFORE, so that all it
-// covers is in these lists or in the snapshot already.
-func (s *saver) drainDirty() changes {
-	e := s.engine
-	complete := e.projections.allKnown()
-	s.dirty.Lock()
-	taken := changes{handles: s.dirty.handles, complete: complete}
-	s.dirty.handles = nil
-	s.dirty.Unlock()
-	// What fails here is only noted: the lists are given back where the save ends.
-	taken.fault = s.step("projects")
-	// A start reads what belongs to many projects from sections in the order of their keys faster.
-	slices.SortFunc(taken.handles, func(a, b *handle) int { return a.id.Compare(b.id) })
-	for _, h := range taken.handles {
-		h.dirty.Store(false)
-	}
-	taken.note(s.step("marks of projects"))
-	taken.inboxes = e.inbox.DrainDirty()
-	taken.note(s.step("inboxes"))
-	taken.accounts = e.accounts.drainDirty()
-	taken.note(s.step("accounts"))
-	s.takeIdentity(&taken)
-	taken.note(s.step("identity"))
-	return taken
-}
-
-func (s *saver) takeIdentity(taken *changes) {
-	cell := &s.engine.identity
-	cell.dirty.Lock()
-	defer cell.dirty.Unlock()
-	if cell.dirty.any {
-		taken.agents, taken.identity = cell.dirty.agents, cell.view.Load()
-		taken.reports, taken.operator = cell.dirty.reports, cell.dirty.operator
-	}
-	cell.dirty.agents, cell.dirty.reports = nil, nil
-	cell.dirty.operator, cell.dirty.any = false, false
-}
-
-// note keeps the first error.
-func (c *changes) note(err error) {
-	if c.fault == nil {
-		c.fault = err
-	}
-}
-
-func (s *saver) requeueDirty(taken changes) {
-	e := s.engine
-	for _, h := range taken.handles {
-		s.markDirty(h)
-	}
-	e.inbox.RequeueDirty(taken.inboxes)
-	e.accounts.requeueDirty(taken.accounts)
-	e.recents.requeue(taken.recent)
-	cell := &e.identity
-	cell.dirty.Lock()
-	defer cell.dirty.Unlock()
-	cell.dirty.any = cell.dirty.any || taken.identity != nil
-	cell.dirty.operator = cell.dirty.operator || taken.operator
-	if cell.dirty.agents == nil {
-		cell.dirty.agents = map[id.ID]struct{}{}
-	}
-	if cell.dirty.reports == nil {
-		cell.dirty.reports = map[id.ID]struct{}{}
-	}
-	maps.Copy(cell.dirty.agents, taken.agents)
-	maps.Copy(cell.dirty.reports, taken.reports)
 }
 
 func (s *saver) saveAt(position uint64, taken changes) error {
@@ -558,39 +523,3 @@ func saveIdentity(writer *snapshot.Writer, taken changes) error {
 	}
 	return writer.Put(datadir.ChallengesKey, position, state.EncodeChallenges())
 }
-
-// sweepLoop looks for idle projects, for claims that ran out, and for records of identity whose
-// time has passed.
-func (e *Engine) sweepLoop() {
-	defer e.stopped.Done()
-	tick := time.NewTicker(e.config.SweepEvery)
-	defer tick.Stop()
-	resumed := e.resume(0)
-	var expired index.Expiry
-	for {
-		select {
-		case <-e.stop:
-			return
-		case <-tick.C:
-			resumed = e.resume(resumed)
-			e.sweep(e.clock.Now())
-			if e.leading() != 0 {
-				expired = e.expire(expired, expireRoundMax)
-				e.prune()
-			}
-		}
-	}
-}
-
-// prune lets identity forget, until nothing more is due.
-func (e *Engine) prune() {
-	for range 1000 {
-		before := e.Identity()
-		done, err := e.DoIdentity(pruneOrder)
-		if err != nil || done.State == before {
-			return
-		}
-	}
-}
-
-var pruneOrder = identityOrderOf(&identity.Prune{})

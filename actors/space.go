@@ -1,19 +1,14 @@
 package actors
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
 	"sync/atomic"
-	"time"
 
 	"pws/api"
-	"pws/blobs"
-	"pws/index/feed"
 	"pws/internal/disk"
 	"pws/journal"
-	"pws/snapshot"
 )
 
 // The reserve of disk space has three parts. The writers stop one after another as it gets used up,
@@ -229,49 +224,6 @@ func (d *diskSpace) noteSpace() {
 // roomToSave refuses a snapshot whose packs would not fit.
 func (d *diskSpace) roomToSave() error {
 	return d.room(d.engine.blobs.RecentBytes() + snapshotFixedBytes)
-}
-
-// uncertain reports whether a store has failed so that only a start shows what is on the disk.
-func uncertain(err error) bool {
-	return errors.Is(err, blobs.ErrUncertain) || errors.Is(err, snapshot.ErrUncertain) ||
-		errors.Is(err, feed.ErrUncertain)
-}
-
-// noteSave keeps why the last snapshot failed. A full disk is no fault: the log keeps everything,
-// and the snapshot is tried again. No snapshot succeeds AFTER a store is uncertain, and the log
-// would never be cut again: the process has to stop.
-func (s *saver) noteSave(err error) {
-	e := s.engine
-	full := err != nil && disk.IsFull(err) && !uncertain(err)
-	before := e.space.paused.Swap(full)
-	switch {
-	case err == nil:
-		s.fault.Store(nil)
-		if before {
-			e.log.Info("snapshots resumed")
-		}
-	case full && !before:
-		e.log.Warn("snapshot waits for disk space; no data is lost", "reason", err)
-	case !full:
-		s.fault.Store(&err)
-		e.log.Error("snapshot failed; no data is lost", "error", err)
-		if uncertain(err) {
-			e.fail(err)
-		}
-	}
-}
-
-// saveWaits says that the last snapshot failed and is not tried again yet. One that failed for want
-// of space is tried as soon as there is space: until then writes may be refused.
-func (s *saver) saveWaits(now time.Time) bool {
-	space := s.engine.space
-	if now.Sub(s.lastAt) >= saveAgainAfter {
-		return false
-	}
-	if !space.paused.Load() {
-		return s.fault.Load() != nil
-	}
-	return !space.freed.Load() && (!space.unfit.Load() || space.roomToSave() != nil)
 }
 
 func (e *Engine) spaceMetrics() []Metric {

@@ -42,17 +42,3 @@ func (p *pacer) step() {
 	p.pause(min(yieldTimes*worked, yieldMax))
 	p.since = p.now()
 }
-
-// pauseSave waits for a time, but not when the engine stops, or while memory or disk space waits
-// for the snapshot.
-func (s *saver) pauseSave(d time.Duration) {
-	if len(s.wake) > 0 || s.engine.space.short.Load() {
-		return
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-s.engine.stop:
-	}
-}
