@@ -366,27 +366,30 @@ func (s *saver) writeSections(
 			}
 		}
 	}
-	err = e.saveInboxes(writer, taken.inboxes)
-	if err == nil {
-		err = s.step("inbox sections")
+	if err := e.saveInboxes(writer, taken.inboxes); err != nil {
+		return run, err
 	}
-	if err == nil {
-		err = saveAccounts(writer, taken.accounts)
+	if err := s.step("inbox sections"); err != nil {
+		return run, err
 	}
-	if err != nil {
+	if err := saveAccounts(writer, taken.accounts); err != nil {
 		return run, err
 	}
 	if taken.identity != nil {
-		err = saveIdentity(writer, taken)
+		if err := saveIdentity(writer, taken); err != nil {
+			return run, err
+		}
 	}
-	if err == nil && position > e.snapshot.Position() {
-		time := binary.BigEndian.AppendUint64(nil, uint64(e.clock.bound()))
-		err = writer.Put(datadir.TimeKey, position, time)
+	if position > e.snapshot.Position() {
+		bound := binary.BigEndian.AppendUint64(nil, uint64(e.clock.bound()))
+		if err := writer.Put(datadir.TimeKey, position, bound); err != nil {
+			return run, err
+		}
 	}
-	if run.complete = taken.complete && !e.cardsSaved(); err == nil && run.complete {
-		err = e.saveCardsMark(writer, position)
+	if run.complete = taken.complete && !e.cardsSaved(); run.complete {
+		return run, e.saveCardsMark(writer, position)
 	}
-	return run, err
+	return run, nil
 }
 
 // errLeftOut says that a project cannot be loaded, and so not saved: its entries stay in the log.

@@ -196,7 +196,10 @@ func (f *searchFill) fill() error {
 		if err := f.round(); err != nil {
 			return err
 		}
-		if goOn, err := f.rest(time.Since(began)); err != nil || !goOn {
+		if !f.pauseAfter(time.Since(began)) {
+			return nil
+		}
+		if goOn, err := f.waitForWork(); err != nil || !goOn {
 			return err
 		}
 	}
@@ -418,33 +421,27 @@ func (f *searchFill) writeBatch(position uint64, durable func()) error {
 	return f.x.Write(f.batch, position, durable)
 }
 
-// rest pauses behind a round, which took so long, then waits for something to do.
-// It reports false when the engine stops.
-func (f *searchFill) rest(took time.Duration) (goOn bool, err error) {
-	pause := searchRest
+// pauseAfter pauses behind a round that took so long. It reports false when the engine stops.
+func (f *searchFill) pauseAfter(took time.Duration) bool {
 	if now := time.Now(); f.pace.isDue(now) {
 		f.pace.note(newSearchSample(now, f.noted.Load()))
 	}
+	all, _, ofCopies := f.queue.Len()
 	switch {
 	case f.pace.isBusy():
-		pause = f.pace.pause(took)
-	case f.backlog.Load() > 0:
-		// Nobody minds.
-		pause = 0
-	default:
-		switch all, _, ofCopies := f.queue.Len(); {
-		case all == ofCopies && ofCopies > 0:
-			if !f.sleepUntil(f.copiesFrom) {
-				return false, nil
-			}
-			pause = 0
-		case all-ofCopies > searchSmall:
-			pause = 0
-		}
+		return f.sleep(f.pace.pause(took))
+	case f.backlog.Load() > 0 || all-ofCopies > searchSmall:
+		// Much waits, and few write.
+		return true
+	case all > 0 && all == ofCopies:
+		return f.sleepUntil(f.copiesFrom)
 	}
-	if pause > 0 && !f.sleep(pause) {
-		return false, nil
-	}
+	return f.sleep(searchRest)
+}
+
+// waitForWork waits until something is to be indexed or the index is to be made again. It writes
+// the position now and then. It reports false when the engine stops.
+func (f *searchFill) waitForWork() (goOn bool, err error) {
 	note := time.NewTicker(searchNote)
 	defer note.Stop()
 	for f.waitingNow() == 0 && f.renewal.Load() == nil {

@@ -117,8 +117,11 @@ func (i *uploadImport) Commit() error {
 	// The entry of the project counts the contents, so the parts do not count any more.
 	u.releaseParts()
 	size := i.batch.Bytes() + count*int64(len(blobs.Hash{}))
-	if err := e.uploading.requireQuota(u.record.Agent, size); err != nil || count == 0 {
+	if err := e.uploading.requireQuota(u.record.Agent, size); err != nil {
 		return err
+	}
+	if count == 0 {
+		return nil
 	}
 	_, err := e.uploading.store.Put(u.key(), uploads.NoteNumber, e.Now(), hashesOf(noted))
 	if err != nil {
