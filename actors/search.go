@@ -420,7 +420,7 @@ func (s *searching) metrics() []Metric {
 // less until all is indexed.
 func (s *searching) renew() error {
 	dir := filepath.Join(s.engine.config.Dir, datadir.SearchName)
-	if s.engine.config.NoSearch || s.fault.Load() != nil {
+	if s.engine.config.NoSearch {
 		return os.RemoveAll(dir)
 	}
 	s.renewing.Lock()
@@ -490,11 +490,15 @@ func Reindex(dir string, log *slog.Logger) (documents uint64, err error) {
 		return 0, err
 	}
 	<-e.search.settled
+	failed := e.search.fault.Load()
 	if x := e.search.index.Load(); x != nil {
 		documents = x.Len()
 	}
 	err = e.Close()
-	if failed := e.search.fault.Load(); failed != nil {
+	if failed == nil {
+		failed = e.search.fault.Load()
+	}
+	if failed != nil {
 		err = errors.Join(*failed, err)
 	}
 	return documents, err

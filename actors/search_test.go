@@ -4,11 +4,15 @@ import (
 	"crypto/sha256"
 	"errors"
 	"math"
+	"os"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"pws/api"
 	"pws/index/search"
+	"pws/internal/datadir"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -156,6 +160,75 @@ func TestCorrectionsShowNoProject(t *testing.T) {
 		if found.Corrected == nil || found.Corrected.To != "marsupial" || len(found.Results) != 1 ||
 			found.Results[0].EntityType != "AGENT" {
 			t.Errorf("%+v %+v", found.Corrected, found.Results)
+		}
+	}
+}
+
+// TestFailedSearchIsOpenedAgain takes the files of the index away while it is used, so that what it
+// writes next fails. Documents are found again without a restart, and the health is well.
+func TestFailedSearchIsOpenedAgain(t *testing.T) {
+	e := searched(t)
+	owner := register(t, e, "owner")
+	project := createProject(t, e, owner, work.Public)
+	mustPut(t, e, project, owner, "before.md", "the giraffe")
+	awaitIndexed(t, e)
+	failed := e.search.index.Load()
+	store := filepath.Join(e.config.Dir, datadir.SearchName, "store")
+	if err := os.Rename(store, filepath.Join(t.TempDir(), "store")); err != nil {
+		t.Fatal(err)
+	}
+	mustPut(t, e, project, owner, "after.md", "the giraffe")
+	waitFor(t, func() bool { return failed.Fault() != nil })
+	waitFor(t, func() bool {
+		now := e.search.index.Load()
+		return now != failed && now.Fault() == nil
+	})
+	awaitIndexed(t, e)
+	waitFor(t, func() bool { return e.search.waitingNow() == 0 })
+	if found := len(searchFor(t, e, "giraffe").Results); found != 2 {
+		t.Errorf("%d files are found, want 2", found)
+	}
+	for _, check := range e.Health() {
+		if check.Fault != "" || check.Paused {
+			t.Errorf("%+v", check)
+		}
+	}
+}
+
+// TestSearchThatFailsAgainIsTriedLater replaces the index by files of somebody else, which stay: it
+// cannot be opened, and the health says so. It is made when they are gone.
+func TestSearchThatFailsAgainIsTriedLater(t *testing.T) {
+	config := quiet(t.TempDir())
+	config.NoSearch = false
+	dir := filepath.Join(config.Dir, datadir.SearchName)
+	if err := os.MkdirAll(filepath.Join(dir, "foreign"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	e := start(t, config)
+	waitFor(t, func() bool { return e.search.fault.Load() != nil })
+	if problem, _ := e.search.health(); problem == "" {
+		t.Error("the health is well")
+	}
+	if _, err := e.search.ready(); err == nil {
+		t.Error("an index is ready")
+	}
+	if err := os.Remove(filepath.Join(dir, "foreign")); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { return e.search.fault.Load() == nil })
+	if problem, _ := e.search.health(); problem != "" {
+		t.Error(problem)
+	}
+}
+
+// TestPausesBehindAFailedSearch checks that they grow, up to a bound.
+func TestPausesBehindAFailedSearch(t *testing.T) {
+	for failures, want := range map[int]time.Duration{
+		0: 0, 1: searchAgainMin, 2: 2 * searchAgainMin, 9: 256 * searchAgainMin,
+		10: searchAgainMax, math.MaxInt: searchAgainMax,
+	} {
+		if got := searchPauseAfter(failures); got != want {
+			t.Errorf("%s AFTER %d failures, want %s", got, failures, want)
 		}
 	}
 }

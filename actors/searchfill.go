@@ -46,17 +46,37 @@ type searchFill struct {
 	pace    searchPace
 }
 
-// run indexes until the engine stops or the index fails. An index that failed on a full disk is
-// opened again when there is space.
+// run indexes until the engine stops. An index that failed on a full disk is opened again when
+// there is space, and one that failed otherwise at once; if it fails once more, behind pauses that
+// grow. The cause may have passed: a full disk is one that the index reports late and as text.
 func (s *searching) run() {
 	defer s.settle()
 	defer s.openOnce.Do(func() { close(s.opened) })
 	defer close(s.ended)
-	for {
-		full := s.runOnce()
-		renewed := s.renewal.Load() != nil && !s.stops()
-		if !renewed && (!full || errors.Is(s.awaitRoom(searchMargin), errSearchStopped)) {
+	for failures := 0; ; {
+		began := time.Now()
+		full, err := s.runOnce()
+		switch {
+		case s.stops():
+			if err != nil {
+				s.noteFault(err)
+			}
 			return
+		case s.renewal.Load() != nil:
+		case full:
+			if errors.Is(s.awaitRoom(searchMargin), errSearchStopped) {
+				return
+			}
+		case err == nil:
+			return
+		default:
+			if time.Since(began) >= searchAgainMax {
+				failures = 0
+			}
+			if !s.awaitAgain(err, failures) {
+				return
+			}
+			failures++
 		}
 		// It is made again even if the old one cannot be removed at once.
 		s.anew = s.anew || s.renewal.Load() != nil
@@ -64,34 +84,83 @@ func (s *searching) run() {
 	}
 }
 
-// runOnce reports whether the index failed because the disk was full.
-func (s *searching) runOnce() (full bool) {
+const (
+	// searchAgainMin is the first pause behind an index that failed again, searchAgainMax the longest,
+	// and how long an index works that is not said to have failed again.
+	searchAgainMin = time.Second
+	searchAgainMax = 5 * time.Minute
+)
+
+// searchPauseAfter is the pause behind an index that failed, AFTER so many failures.
+func searchPauseAfter(failures int) time.Duration {
+	if failures == 0 {
+		return 0
+	}
+	// 9 doublings of a second are more than the most.
+	return min(searchAgainMax, searchAgainMin<<min(failures-1, 9))
+}
+
+// awaitAgain pauses behind an index that failed AFTER so many failures. One that was opened again
+// in vain is a fault, and is thrown away. It reports false when the engine stops.
+func (s *searching) awaitAgain(err error, failures int) (goOn bool) {
+	pause := searchPauseAfter(failures)
+	if failures == 0 {
+		s.engine.log.Warn("the search index failed and is opened again", "error", err)
+		return true
+	}
+	s.noteFault(err)
+	s.openOnce.Do(func() { close(s.opened) })
+	s.settle()
+	// Files of somebody else are no index.
+	s.anew = !errors.Is(err, search.ErrForeign)
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	for s.renewal.Load() == nil {
+		select {
+		case <-s.engine.stop:
+			return false
+		case <-s.hurry:
+			// A renewal that is wanted is stored BEFORE this comes.
+		case <-timer.C:
+			return true
+		}
+	}
+	return true
+}
+
+func (s *searching) noteFault(err error) {
+	s.fault.Store(&err)
+	s.engine.log.Error("search is unavailable; everything else works", "error", err)
+}
+
+// runOnce reports whether the index failed because the disk was full, and the error of one that
+// failed otherwise.
+func (s *searching) runOnce() (full bool, err error) {
 	x, err := s.open()
 	if err != nil {
 		if s.wasFull(err) {
-			return true
+			return true, nil
 		}
-		s.fault.Store(&err)
-		s.engine.log.Error("search is unavailable", "error", err)
-		return false
+		return false, err
 	}
 	s.index.Store(x)
+	s.fault.Store(nil)
 	s.openOnce.Do(func() { close(s.opened) })
 	f := &searchFill{searching: s, x: x, batch: search.NewBatch()}
 	err = f.fill()
 	if err == nil {
 		err = f.finish()
 	}
-	if err != nil && !errors.Is(err, errSearchStopped) && !errors.Is(err, errSearchRenewed) {
-		if full = s.wasFull(err); !full {
-			s.fault.CompareAndSwap(nil, &err)
-			s.engine.log.Error("search is unavailable; everything else works", "error", err)
-		}
+	switch {
+	case errors.Is(err, errSearchStopped), errors.Is(err, errSearchRenewed):
+		err = nil
+	case err != nil && s.wasFull(err):
+		full, err = true, nil
 	}
 	if err := x.Close(); err != nil && !full {
 		s.engine.log.Warn("cannot close the search index", "error", err)
 	}
-	return full
+	return full, err
 }
 
 // wasFull says whether the index failed for want of space.
@@ -456,6 +525,9 @@ func (f *searchFill) waitForWork() (goOn bool, err error) {
 		case <-f.queue.Wake():
 		case <-f.hurry:
 		case <-note.C:
+			if err := f.x.Fault(); err != nil {
+				return false, err
+			}
 			if position := f.position(true); position > f.written && f.engine.space.roomy(f.needs()) {
 				if err := f.writeBatch(position, nil); err != nil {
 					return false, err
