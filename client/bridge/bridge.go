@@ -57,8 +57,10 @@ type Config struct {
 }
 
 const (
-	// requestsMax is how many requests are sent at one time.
+	// requestsMax is how many requests are sent at one time, and waitingMax how many beside them
+	// for which the server may wait before it answers.
 	requestsMax = 16
+	waitingMax  = 16
 	// graceAtEnd is how long running requests may take AFTER the input has ended.
 	graceAtEnd = 2 * time.Second
 )
@@ -68,9 +70,11 @@ type Bridge struct {
 	cfg Config
 	// process is the part of Idempotency-Keys that other processes do not have.
 	process string
-	slots   chan struct{}
-	claims  *keeper
-	out     output
+	// slots are those of requests, waiting those of the ones that wait at the server.
+	slots, waiting chan struct{}
+
+	claims *keeper
+	out    output
 
 	mu struct {
 		sync.Mutex
@@ -103,7 +107,10 @@ type running struct{ cancel context.CancelFunc }
 
 // New makes a bridge.
 func New(cfg Config) *Bridge {
-	b := &Bridge{cfg: cfg, process: rand.Text(), slots: make(chan struct{}, requestsMax)}
+	b := &Bridge{
+		cfg: cfg, process: rand.Text(), slots: make(chan struct{}, requestsMax),
+		waiting: make(chan struct{}, waitingMax),
+	}
 	b.claims = newKeeper(cfg.Service, cfg.Log)
 	b.mu.running = map[string]*running{}
 	b.mu.unanswered = unanswered{}

@@ -27,12 +27,17 @@ func (b *Bridge) forward(ctx context.Context, m *message) {
 	// No note follows the answer.
 	stop := b.noteProgress(ctx, m)
 	defer stop()
+	slots := b.slots
+	if m.waits {
+		// A request that is answered at once does not wait for these.
+		slots = b.waiting
+	}
 	select {
-	case b.slots <- struct{}{}:
+	case slots <- struct{}{}:
 	case <-ctx.Done():
 		return
 	}
-	defer func() { <-b.slots }()
+	defer func() { <-slots }()
 	begun := time.Now()
 	if m.method == methodCall {
 		b.claims.called()

@@ -339,6 +339,30 @@ func stuck() *fake {
 	}}
 }
 
+// TestWaitingCallsDelayNoOthers has more calls that wait at the server than are sent at one time.
+func TestWaitingCallsDelayNoOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := connect(t, &fake{do: func(
+			ctx context.Context, request *client.Request,
+		) (*client.Answer, error) {
+			if request.Slow {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return answerTo(request, fine), nil
+		}}, "")
+		for id := range requestsMax + waitingMax {
+			h.send(toolCall(fmt.Sprint(id), "events_poll", `{"wait":15}`))
+		}
+		synctest.Wait()
+		h.send(toolCall(`"read"`, "project_list", "{}"))
+		begun := time.Now()
+		if got := h.one(); string(parseID(got)) != `"read"` || time.Since(begun) > 0 {
+			t.Errorf("AFTER %v: %s", time.Since(begun), got)
+		}
+	})
+}
+
 func TestCanceledCallsAreNotAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := connect(t, stuck(), "")
