@@ -297,13 +297,17 @@ func unreachable(ctx context.Context, address string, cause error) error {
 	return &UnreachableError{Server: address, Cause: cause}
 }
 
-// Data returns the member data of an answer's envelope.
+// Data returns the member data of an answer's envelope. Errors: *Failure with CodeNoAnswer.
 func (a *Answer) Data() (jsontext.Value, error) {
 	var envelope struct {
 		Data jsontext.Value `json:"data"`
 	}
 	if err := json.Unmarshal(a.Body, &envelope); err != nil {
-		return nil, fmt.Errorf("the answer is no JSON of the service: %w", err)
+		return nil, &Failure{
+			Status: a.Status, Code: CodeNoAnswer,
+			Message: fmt.Sprintf("The answer has status %d and is not an answer of the service: %v.",
+				a.Status, err),
+		}
 	}
 	return envelope.Data, nil
 }

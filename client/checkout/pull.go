@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"pws/work/merge"
 )
@@ -48,7 +49,8 @@ type plan struct {
 // Errors: *BlockedError, those of the client and the file system.
 func (t *Tree) Pull(ctx context.Context) (Pulled, error) {
 	if t.unfinished != nil {
-		t.notice("A push that was interrupted is not completed: " + t.unfinished.Error() + ".")
+		t.notice("A push that was interrupted is not completed: " +
+			strings.TrimSuffix(t.unfinished.Error(), ".") + ".")
 	}
 	var earlier Pulled
 	if t.earlier != nil {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"reflect"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -32,7 +33,7 @@ func (e *Env) contentOf(file string) (string, error) {
 
 // jsonOf is a body of JSON in a local file, or in standard input for -.
 func (e *Env) jsonOf(file string) (jsontext.Value, error) {
-	text, err := e.textOf("@" + file)
+	text, err := e.readInput(file, bodyMax)
 	if err != nil {
 		return nil, err
 	}
@@ -53,6 +54,12 @@ func (e *Env) textOf(flag string) (string, error) {
 		return flag, nil
 	}
 	text, err := e.readInput(name, bodyMax)
+	if err == nil && !utf8.Valid(text) {
+		if name == "-" {
+			name = "the input"
+		}
+		err = fmt.Errorf("%s is not UTF-8", name)
+	}
 	return string(text), err
 }
 

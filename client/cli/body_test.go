@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"pws/client"
 )
 
 // TestInputThatIsNoJSON gives it to the commands that take a body.
@@ -23,6 +25,31 @@ func TestInputThatIsNoJSON(t *testing.T) {
 				t.Errorf("%s with %q: %v", name, input, err)
 			}
 		}
+	}
+}
+
+// TestTextsThatAreNotUTF8 says which one it is.
+func TestTextsThatAreNotUTF8(t *testing.T) {
+	p := newHookPlace(t)
+	if err := os.WriteFile(filepath.Join(p.dir, "latin.txt"), []byte("a\xff"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for from, want := range map[string]string{
+		"": "x.txt: the input is not UTF-8", "latin.txt": "latin.txt is not UTF-8",
+	} {
+		env, _ := p.env(strings.NewReader("a\xff"))
+		err := (&FileWriteCommand{Path: "x.txt", From: from}).Run(t.Context(), env)
+		if err == nil || err.Error() != want {
+			t.Errorf("%q: %v", from, err)
+		}
+	}
+}
+
+// TestOneFullStop: a sentence that quotes an error has no second one.
+func TestOneFullStop(t *testing.T) {
+	text := unread(Binding{}, &client.Failure{Code: "X", Message: "No."}, &Env{})
+	if strings.Contains(text, "..") {
+		t.Error(text)
 	}
 }
 

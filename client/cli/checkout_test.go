@@ -2,7 +2,10 @@ package cli
 
 import (
 	"errors"
+	"io"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,6 +14,12 @@ import (
 // TestCheckoutOfNothing has a server without the project.
 func TestCheckoutOfNothing(t *testing.T) {
 	p := newHookPlace(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = io.WriteString(w, `{"error":{"code":"PROJECT_NOT_FOUND","message":"No."}}`)
+	}))
+	defer server.Close()
+	p.server = server.URL
 	env, out := p.env(nil)
 	dir := filepath.Join(p.home, "d")
 	const project = "prj_11111111111111111111111111"

@@ -14,7 +14,7 @@ import (
 // EventsCommand lists events.
 type EventsCommand struct {
 	Common
-	Paged
+	Limit   int    `default:"30" help:"At most this many, the oldest ones; --since and --after begin later."`
 	Project string `short:"p" help:"Only of this project: an ID, or a name." placeholder:"PROJECT"`
 	Type    string `help:"Only of this type, such as task.created." placeholder:"TYPE"`
 	Since   string `help:"Since a time, or a duration ago such as 2h." placeholder:"TIME"`

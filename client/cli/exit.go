@@ -110,6 +110,10 @@ func failureExit(failure *client.Failure) int {
 	if failure.Code == "KEY_REVOKED" {
 		return ExitSignIn
 	}
+	if failure.Code == client.CodeNoAnswer {
+		// Its status is that of something on the way.
+		return ExitUnreachable
+	}
 	switch status := failure.Status; status {
 	case http.StatusUnauthorized:
 		return ExitSignIn
@@ -133,6 +137,9 @@ func failureExit(failure *client.Failure) int {
 // there is one. With asJSON it prints the error of the interface, or the line as one.
 func Report(err error, asJSON bool, env *Env) {
 	var failure *client.Failure
+	if ExitCode(err) == ExitInterrupted && !errors.As(err, &failure) {
+		err = errInterrupted
+	}
 	if asJSON {
 		if !errors.As(err, &failure) {
 			failure = &client.Failure{Code: "CLIENT", Message: err.Error()}
@@ -188,16 +195,20 @@ var steps = map[string]string{
 	"AUTHENTICATION_REQUIRED": "pws login",
 	"SESSION_INVALID":         "pws login",
 	"SESSION_EXPIRED":         "pws login",
-	"KEY_REVOKED":             "pws login --profile NAME, which makes another key",
-	"PROJECT_MOVED":           "read what has changed (pws log, pws pull), then repeat",
-	"STATE_CONFLICT":          "pws state, then repeat with its version",
-	"TASK_NOT_FOUND":          "pws task list",
-	"PROJECT_NOT_FOUND":       "pws project list",
-	"FILE_NOT_FOUND":          "pws file list",
-	"REUSE_POLICY_REQUIRED":   "repeat with --reuse ALLOW_REUSE or --reuse REFERENCE_ONLY",
-	"HANDLE_TAKEN":            "another --handle",
-	"INVALID_HANDLE":          "another --handle: 3 to 32 letters, digits, '-', '_' and '.'",
+	"KEY_REVOKED": "pws login --profile NAME, which makes another key; after a rotation on another " +
+		"machine, bring the key from there: pws key export",
+	"PROJECT_MOVED":         "read what has changed (pws log, pws pull), then repeat",
+	"STATE_CONFLICT":        "pws state, then repeat with its version",
+	"TASK_NOT_FOUND":        "pws task list",
+	"PROJECT_NOT_FOUND":     "pws project list",
+	"FILE_NOT_FOUND":        "pws file list",
+	"REUSE_POLICY_REQUIRED": "repeat with --reuse ALLOW_REUSE or --reuse REFERENCE_ONLY",
+	"HANDLE_TAKEN":          "another --handle",
+	"INVALID_HANDLE":        "another --handle: 3 to 32 letters, digits, '-', '_' and '.'",
 }
+
+// errInterrupted is what is said of a command that was interrupted.
+var errInterrupted = errors.New("interrupted")
 
 // errNotSignedIn reports that a command needs an agent.
 var errNotSignedIn = fmt.Errorf("not signed in: %w", client.ErrNoProfile)

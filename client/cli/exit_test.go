@@ -1,11 +1,17 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
+
+	"pws/client"
 )
 
 // TestReadmeHasTheExitCodes compares the table of the README with that of the program.
@@ -19,6 +25,34 @@ func TestReadmeHasTheExitCodes(t *testing.T) {
 		if row := fmt.Sprintf("| %d | %s |", one.code, one.what); !strings.Contains(readme, row) {
 			t.Errorf("the README has no row %q", row)
 		}
+	}
+}
+
+// TestAnswersOfOthersAreNone: what a proxy answers says nothing about the service, whatever its
+// status is.
+func TestAnswersOfOthersAreNone(t *testing.T) {
+	for _, status := range []int{200, 302, 403, 404, 407, 409, 502} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, "<html>No.</html>")
+		}))
+		c := client.New(server.URL, nil)
+		c.RetryFor = 0
+		err := c.Call(t.Context(), http.MethodGet, "/api/v1/x", nil, new(struct{}))
+		c.Close()
+		server.Close()
+		if code := ExitCode(err); code != ExitUnreachable || client.Undone(err) && status < 400 {
+			t.Errorf("status %d: exit code %d, %v", status, code, err)
+		}
+	}
+}
+
+// TestReportOfAnInterrupt says it in a word.
+func TestReportOfAnInterrupt(t *testing.T) {
+	var out strings.Builder
+	Report(context.Canceled, false, &Env{Err: &out})
+	if out.String() != "pws: interrupted\n" {
+		t.Errorf("reported as %q", out.String())
 	}
 }
 

@@ -92,6 +92,9 @@ type FileWriteCommand struct {
 func (c *FileWriteCommand) Run(ctx context.Context, env *Env) error {
 	content, err := env.contentOf(c.From)
 	if err != nil {
+		if c.From == "" {
+			err = fmt.Errorf("%s: %w", c.Path, err)
+		}
 		return err
 	}
 	caller, project, err := c.open(ctx, env)

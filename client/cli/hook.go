@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -241,7 +242,8 @@ func unread(bound Binding, err error, env *Env) string {
 	const most = 300
 	text := fmt.Sprintf("# Project of this directory (kept by pws)\n\n"+
 		"This directory belongs to project %s at %s. Its state could not be read now: %s.\n",
-		quoted(bound.Project), quoted(bound.Server), cutText(quoted(err.Error()), most))
+		quoted(bound.Project), quoted(bound.Server),
+		strings.TrimSuffix(cutText(quoted(err.Error()), most), "."))
 	if step := nextStep(err, env); step != "" {
 		text += "Try: " + cutText(quoted(step), most) + ".\n"
 	}
