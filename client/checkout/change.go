@@ -2,8 +2,13 @@ package checkout
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"time"
+
+	"pws/client"
 )
 
 // The actions of a Change, as in operations of a changeset.
@@ -97,8 +102,10 @@ type Status struct {
 	// Base is the changeset of the last pull or push, empty before the first.
 	Base string `json:"base_changeset_id"`
 	// Head is the newest changeset of the server, empty if the server did not answer.
-	Head    string   `json:"head_changeset_id"`
-	Changes []Change `json:"changes"`
+	Head string `json:"head_changeset_id"`
+	// BaseUnknown is true if the server does not have the base, as after a restore from a backup.
+	BaseUnknown bool     `json:"base_unknown,omitzero"`
+	Changes     []Change `json:"changes"`
 	// LeftOut are the files that are not pushed, and those of the project that are not here.
 	LeftOut []LeftOut `json:"left_out"`
 	// Unfit are files of the project that cannot be pushed as they are now.
@@ -109,12 +116,32 @@ type Status struct {
 	Interrupted bool `json:"interrupted"`
 }
 
-// Status compares without changing anything. The error of a server that does not answer is
-// returned together with the rest.
+// statusPatience is how long Status waits for the server, beside which it knows its answer.
+const statusPatience = 5 * time.Second
+
+// Status compares without changing anything. An error of the server is returned together with the
+// rest. One that does not answer within 5 seconds is a *client.UnreachableError.
 func (t *Tree) Status(ctx context.Context) (Status, error) {
 	s, err := t.LocalStatus()
-	if err == nil {
-		s.Head, _, err = t.remote.head(ctx)
+	if err != nil {
+		return s, err
+	}
+	asking, end := context.WithTimeout(ctx, t.patience)
+	defer end()
+	s.Head, _, err = t.remote.head(asking)
+	if err == nil && s.Base != "" && s.Head != s.Base {
+		var known bool
+		known, err = t.remote.knows(asking, s.Base)
+		s.BaseUnknown = err == nil && !known
+	}
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		var lost *client.UnreachableError
+		if errors.As(err, &lost) {
+			return s, lost
+		}
+		err = &client.UnreachableError{
+			Server: t.remote.Client.Server, Cause: fmt.Errorf("no answer within %s", t.patience),
+		}
 	}
 	return s, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gofrs/flock"
 )
 
@@ -102,6 +104,8 @@ type Tree struct {
 	unfinished error
 	// folding is true if names that differ in case only are one file here.
 	folding bool
+	// patience is statusPatience; tests replace it.
+	patience time.Duration
 	// before is called before each effect on the disk or the server; tests end there.
 	before func(effect string) error
 }
@@ -120,7 +124,7 @@ func Open(o Options) (*Tree, error) {
 	t := &Tree{
 		dir: o.Dir, prefix: prefix, root: root, remote: o.Remote, progress: o.Progress,
 		secret: o.Secret, agent: o.Agent, notice: o.Notice,
-		before: func(string) error { return nil },
+		before: func(string) error { return nil }, patience: statusPatience,
 	}
 	if t.agent == nil {
 		t.agent = func(context.Context) (string, error) { return "", nil }
@@ -194,7 +198,11 @@ func (t *Tree) readBase() error {
 	t.base = base{Server: t.remote.Client.Server, Project: t.remote.Project}
 	read := t.base
 	exists, err := t.readJSON(baseFile, &read)
+	var broken *jsontext.SyntacticError
 	switch {
+	case errors.As(err, &broken), errors.Is(err, io.ErrUnexpectedEOF):
+		err = fmt.Errorf("%w; remove this file and pull: what differs on both sides is a conflict then",
+			err)
 	case err != nil || !exists:
 	case read.Version != baseVersion:
 		err = fmt.Errorf("%s has version %d; this program knows %d", baseFile, read.Version, baseVersion)

@@ -193,9 +193,17 @@ func (c *Common) pullInto(ctx context.Context, env *Env, tree *checkout.Tree) er
 		return err
 	}
 	return &advisedError{
-		conflictError{fmt.Errorf("%d files were changed on both sides", len(done.Conflicts))},
+		conflictError{fmt.Errorf("%s changed on both sides", filesWere(len(done.Conflicts)))},
 		"edit them, then pws push",
 	}
+}
+
+// filesWere begins a sentence about a number of files.
+func filesWere(many int) string {
+	if many == 1 {
+		return "1 file was"
+	}
+	return fmt.Sprintf("%d files were", many)
 }
 
 func printPulled(out io.Writer, done checkout.Pulled) error {
@@ -264,9 +272,38 @@ func (c *PushCommand) Run(ctx context.Context, env *Env) error {
 		if len(done.Changesets) > 0 {
 			fmt.Fprintf(env.Err, "Published before the error: %s.\n", strings.Join(done.Changesets, ", "))
 		}
-		return treeError(err)
+		return pushError(ctx, env, caller, err)
 	}
 	return c.printAny(ctx, env, done, func(out io.Writer) error { return printPushed(out, done) })
+}
+
+// pushError adds the next step to an error of a push. In a community project an agent without a
+// role publishes in a turn, and a contribution is refused.
+func pushError(ctx context.Context, env *Env, caller *account, err error) error {
+	community := client.IsCode(err, "PROJECT_IS_COMMUNITY")
+	if !community && !client.IsCode(err, "ROLE_REQUIRED", "FORBIDDEN") {
+		return treeError(err)
+	}
+	bound, unbound := env.binding()
+	if unbound != nil {
+		return treeError(err)
+	}
+	if !community {
+		var data struct {
+			Project struct {
+				Kind string `json:"kind"`
+			} `json:"project"`
+		}
+		// Without an answer the advice is the usual one.
+		unread := caller.Call(ctx, http.MethodGet, projectPath(bound.Project), nil, &data)
+		if unread != nil || data.Project.Kind != "COMMUNITY" {
+			return treeError(err)
+		}
+	}
+	turn := "pws api POST projects/" + bound.Project + "/community/"
+	return &advisedError{err, turn + "turn --jq .workspace.id prints a WORKSPACE; then, for each " +
+		"file, pws workspace write WORKSPACE PATH FILE, or pws api DELETE " +
+		"workspaces/WORKSPACE/files/PATH; then " + turn + "submit -f summary=TEXT; then pws pull"}
 }
 
 func printPushed(out io.Writer, done checkout.Pushed) (err error) {
@@ -304,7 +341,7 @@ func printChanges(out io.Writer, changes []checkout.Change) {
 type StatusCommand struct{ Common }
 
 // Run compares the directory with its base and the server. A server that does not answer is no
-// error: what differs here is shown.
+// error: what differs here is shown, as it is BEFORE a refusal is reported.
 func (c *StatusCommand) Run(ctx context.Context, env *Env) error {
 	caller, tree, err := c.openTree(env)
 	if err != nil {
@@ -313,13 +350,20 @@ func (c *StatusCommand) Run(ctx context.Context, env *Env) error {
 	defer caller.close()
 	defer func() { _ = tree.Close() }()
 	status, err := tree.Status(ctx)
-	if err != nil && status.Project == "" {
+	if err != nil && (status.Project == "" || ctx.Err() != nil) {
 		return err
 	}
-	if err != nil {
+	var lost *client.UnreachableError
+	if errors.As(err, &lost) {
 		fmt.Fprintf(env.Err, "pws: the server was not asked: %s\n", Clean(err.Error()))
+		err = nil
 	}
-	return c.printAny(ctx, env, status, func(out io.Writer) error { return printStatus(out, status) })
+	printed := c.printAny(ctx, env, status,
+		func(out io.Writer) error { return printStatus(out, status) })
+	if printed != nil {
+		return printed
+	}
+	return err
 }
 
 func printStatus(out io.Writer, s checkout.Status) error {
@@ -327,6 +371,9 @@ func printStatus(out io.Writer, s checkout.Status) error {
 	switch {
 	case s.Base == "":
 		fmt.Fprintln(out, "Nothing was pulled yet: pws pull")
+	case s.BaseUnknown:
+		fmt.Fprintf(out, "The server does not have %s, on which this directory is: pws pull\n",
+			line(s.Base))
 	case s.Head != "" && s.Head != s.Base:
 		fmt.Fprintf(out, "The server has changes since %s: pws pull\n", line(s.Base))
 	default:
@@ -372,10 +419,6 @@ func treeError(err error) error {
 		return &advisedError{err, "pws push --split: several changesets, not one step"}
 	case client.IsCode(err, "PROJECT_MOVED", "CHANGESET_NOT_FOUND"):
 		return &advisedError{err, "pws pull, then pws push"}
-	case client.IsCode(err, "PROJECT_IS_COMMUNITY"):
-		return &advisedError{
-			err, "pws api POST projects/PROJECT/community/turn, and write in its workspace",
-		}
 	case client.IsCode(err, "ROLE_REQUIRED", "FORBIDDEN"):
 		return &advisedError{err, "pws push --contribute -m TEXT"}
 	}

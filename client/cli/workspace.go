@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 
@@ -126,10 +127,36 @@ func (c *WorkspaceWriteCommand) Run(ctx context.Context, env *Env) error {
 // WorkspaceRefreshCommand merges.
 type WorkspaceRefreshCommand struct{ aWorkspace }
 
-// Run merges what was published in the meantime into the workspace.
+// Run merges what was published in the meantime into the workspace. Conflicts are an error, after
+// all else was merged.
 func (c *WorkspaceRefreshCommand) Run(ctx context.Context, env *Env) error {
-	return c.send(ctx, env, http.MethodPost, apiPath("workspaces", c.Workspace, "refresh"), nil,
-		func(out io.Writer, v value) error { return printWorkspace(env, out, v.at("workspace")) })
+	caller, err := c.account(env)
+	if err != nil {
+		return err
+	}
+	defer caller.close()
+	request, err := write(http.MethodPost, apiPath("workspaces", c.Workspace, "refresh"), nil)
+	if err != nil {
+		return err
+	}
+	data, err := dataOf(caller.Do(ctx, request))
+	if err != nil {
+		return err
+	}
+	err = c.printData(ctx, env, data, func(out io.Writer, v value) error {
+		return printWorkspace(env, out, v.at("workspace"))
+	})
+	if err != nil {
+		return err
+	}
+	v, err := parseValue(data)
+	if conflicts := len(v.at("workspace.conflicts").list()); err == nil && conflicts > 0 {
+		return &advisedError{
+			conflictError{fmt.Errorf("%s changed on both sides", filesWere(conflicts))},
+			"pws workspace write " + c.Workspace + " PATH FILE, for each of them",
+		}
+	}
+	return err
 }
 
 // WorkspaceSubmitCommand submits.
