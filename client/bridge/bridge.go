@@ -79,9 +79,9 @@ type Bridge struct {
 	mu struct {
 		sync.Mutex
 		// running has what cancels each request, by the text of its id.
-		running map[string]*running
-		// unanswered are the calls that ended without an answer.
-		unanswered unanswered
+		running map[string]*runningRequest
+		// lostCalls are the calls that ended without an answer.
+		lostCalls lostCalls
 		// offline are the answers of the server that they were made for last.
 		offline Offline
 		server  string
@@ -102,8 +102,8 @@ type session struct {
 	requests, helpers sync.WaitGroup
 }
 
-// running is a request without an answer yet.
-type running struct{ cancel context.CancelFunc }
+// runningRequest is a request without an answer yet.
+type runningRequest struct{ cancel context.CancelFunc }
 
 // New makes a bridge.
 func New(cfg Config) *Bridge {
@@ -112,8 +112,8 @@ func New(cfg Config) *Bridge {
 		waiting: make(chan struct{}, waitingMax),
 	}
 	b.claims = newKeeper(cfg.Service, cfg.Log)
-	b.mu.running = map[string]*running{}
-	b.mu.unanswered = unanswered{}
+	b.mu.running = map[string]*runningRequest{}
+	b.mu.lostCalls = lostCalls{}
 	return b
 }
 
@@ -250,7 +250,7 @@ func (s *session) answerLines() {
 // begin notes a request, so that it can be canceled. The function end forgets it.
 func (b *Bridge) begin(work context.Context, m *message) (ctx context.Context, end func()) {
 	ctx, cancel := context.WithCancel(work)
-	id, own := idText(m.id), &running{cancel}
+	id, own := idText(m.id), &runningRequest{cancel}
 	b.mu.Lock()
 	b.mu.running[id] = own
 	b.mu.Unlock()

@@ -72,7 +72,7 @@ func (b *Bridge) ask(ctx context.Context, m *message) []byte {
 	}
 	answer, err := b.send(ctx, sent)
 	if err != nil {
-		return b.unanswered(ctx, m, sent.Key, err)
+		return b.failureAnswer(ctx, m, sent.Key, err)
 	}
 	said := m.response(answer.Body)
 	if said == nil {
@@ -155,8 +155,8 @@ func messageOf(err error, failure *client.Failure) string {
 	return strings.Replace(err.Error(), failure.Error(), failure.Message, 1)
 }
 
-// unanswered is the answer to a request that ended with an error.
-func (b *Bridge) unanswered(ctx context.Context, m *message, key string, err error) []byte {
+// failureAnswer is the answer to a request that ended with an error.
+func (b *Bridge) failureAnswer(ctx context.Context, m *message, key string, err error) []byte {
 	var failure *client.Failure
 	var lost *client.UnreachableError
 	var unsigned *client.SignInError
@@ -233,8 +233,8 @@ const (
 	unansweredMax = 256
 )
 
-// unanswered are the keys of calls without an answer.
-type unanswered map[[sha256.Size]byte]lostCall
+// lostCalls are the keys of calls without an answer.
+type lostCalls map[[sha256.Size]byte]lostCall
 
 type lostCall struct {
 	key string
@@ -255,8 +255,8 @@ func (b *Bridge) keyOf(m *message) (key string, repeats bool) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if lost, found := b.mu.unanswered[m.same]; found {
-		delete(b.mu.unanswered, m.same)
+	if lost, found := b.mu.lostCalls[m.same]; found {
+		delete(b.mu.lostCalls, m.same)
 		if time.Since(lost.at) < unansweredFor {
 			return lost.key, true
 		}
@@ -270,13 +270,13 @@ func (b *Bridge) remember(m *message, key string) {
 	lost := lostCall{key, time.Now(), m.target, b.hintsOf(m.tool).replaces(m.tool)}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for same, other := range b.mu.unanswered {
+	for same, other := range b.mu.lostCalls {
 		if time.Since(other.at) >= unansweredFor {
-			delete(b.mu.unanswered, same)
+			delete(b.mu.lostCalls, same)
 		}
 	}
-	if len(b.mu.unanswered) < unansweredMax {
-		b.mu.unanswered[m.same] = lost
+	if len(b.mu.lostCalls) < unansweredMax {
+		b.mu.lostCalls[m.same] = lost
 	}
 }
 
@@ -286,14 +286,14 @@ func (b *Bridge) remember(m *message, key string) {
 // have an effect twice.
 func (b *Bridge) forget(m *message) {
 	b.mu.Lock()
-	some := len(b.mu.unanswered) > 0
+	some := len(b.mu.lostCalls) > 0
 	b.mu.Unlock()
 	if !some || !b.hintsOf(m.tool).Destructive {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	maps.DeleteFunc(b.mu.unanswered, func(_ [sha256.Size]byte, lost lostCall) bool {
+	maps.DeleteFunc(b.mu.lostCalls, func(_ [sha256.Size]byte, lost lostCall) bool {
 		return lost.replaces && lost.target == m.target
 	})
 }
