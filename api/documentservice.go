@@ -86,7 +86,8 @@ type Status struct {
 func readStatus(c *Call, _ *None) (Reply, error) {
 	engine, config := c.Service.Engine, &c.Service.Config
 	data := &Status{
-		Version: config.Version, Now: timeText(c.Now), Since: timeText(config.Started),
+		Version: config.Version, Now: jsonschema.TimeText(c.Now),
+		Since:  jsonschema.TimeText(config.Started),
 		Uptime: spell(max(0, c.Now-config.Started) / 1000), Well: true, Checks: engine.Health(),
 		Writable: engine.Space().Writable,
 		Agents:   engine.Identity().Counts().Agents, Limited: len(config.Limits) > 0,
@@ -101,8 +102,6 @@ func readStatus(c *Call, _ *None) (Reply, error) {
 	body := c.Service.Documents.Status(data, c.base())
 	return Reply{Data: Document{ContentType: markdownMedia, Body: body}}, nil
 }
-
-func timeText(millis int64) string { return string(jsonschema.AppendTimeText(nil, millis)) }
 
 // spell writes seconds as days, hours, minutes and seconds, without those in front that are none.
 func spell(seconds int64) string {

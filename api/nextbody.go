@@ -197,15 +197,16 @@ func likeliest(unknown string, names []string) string {
 		if bare(name) == bare(unknown) {
 			return name
 		}
-		if d := Distance(bare(unknown), bare(name)); d < away && d < len(name)-1 {
+		if d := EditDistance(bare(unknown), bare(name)); d < away && d < len(name)-1 {
 			best, away = name, d
 		}
 	}
 	return best
 }
 
-// Distance is the number of letters by which two texts differ.
-func Distance(a, b string) int {
+// EditDistance is the Levenshtein distance of two texts: how many bytes have to be inserted,
+// removed or replaced to make one of the other.
+func EditDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for at := range row {
 		row[at] = at

@@ -158,7 +158,7 @@ func (s *situation) likelyPath(wanted string) (near string) {
 		case strings.EqualFold(info.Path, wanted), strings.EqualFold(called, name) && away > 0:
 			near, away = info.Path, 0
 		case in == folder && away > 0 && len(called) <= 100:
-			d := Distance(strings.ToLower(name[:min(len(name), 100)]), strings.ToLower(called))
+			d := EditDistance(strings.ToLower(name[:min(len(name), 100)]), strings.ToLower(called))
 			if d < away {
 				near, away = info.Path, d
 			}

@@ -238,7 +238,7 @@ func (s *Server) beginWrite(x *exchange) error {
 	if x.writing.ready == nil {
 		return nil
 	}
-	before := x.held().bytes
+	before := x.heldMemory().bytes
 	err := x.holdWaiting()
 	if x.writing.watches {
 		go s.watchWrites()
@@ -281,7 +281,7 @@ func (x *exchange) holdWaiting() error {
 	if size <= waitingFree {
 		return nil
 	}
-	return x.held().growTo(size)
+	return x.heldMemory().growTo(size)
 }
 
 // endWrite gives back the permit of a write, if it has one.

@@ -120,7 +120,7 @@ func (x *exchange) growBody(size int) error {
 		return nil
 	}
 	if size > smallBody {
-		if err := x.held().growTo(int64(size) + x.inflating); err != nil {
+		if err := x.heldMemory().growTo(int64(size) + x.inflating); err != nil {
 			return err
 		}
 	}

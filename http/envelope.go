@@ -254,7 +254,7 @@ func (x *exchange) fillRate(details map[string]any) {
 	if seconds, ok := details["retry_after_seconds"].(int); ok {
 		after = int64(seconds)
 	}
-	retryAt := timeText(x.call.Now + after*1000)
+	retryAt := jsonschema.TimeText(x.call.Now + after*1000)
 	for name, value := range map[string]any{
 		"limit": 0, "remaining": 0, "reset_at": retryAt, "reason": "OVERLOADED",
 		"recommended_retry_at": retryAt,

@@ -157,7 +157,7 @@ func (x *exchange) fill(decoder io.Reader, limit int) error {
 // holdInflater reserves the memory of a decoder. Errors: RATE_LIMITED.
 func (x *exchange) holdInflater(bytes int64) error {
 	x.inflating = bytes
-	return x.held().growTo(bytes)
+	return x.heldMemory().growTo(bytes)
 }
 
 // dropInflater gives the memory of the decoder back. The body keeps its own.
@@ -167,7 +167,7 @@ func (x *exchange) dropInflater() {
 	if cap(x.body) > smallBody {
 		kept = int64(cap(x.body))
 	}
-	x.held().shrinkTo(kept)
+	x.heldMemory().shrinkTo(kept)
 }
 
 var gunzips = sync.Pool{New: func() any { return new(gzip.Reader) }}

@@ -397,13 +397,11 @@ func limitFault(one *limit, now level, millis int64) error {
 	return fault.New(fault.RateLimited, "The rate limit "+one.Name+" is used up.").
 		With("limit", now.limit).
 		With("remaining", now.remaining).
-		With("reset_at", timeText(reset)).
+		With("reset_at", jsonschema.TimeText(reset)).
 		With("reason", strings.ToUpper(strings.ReplaceAll(one.Name, "-", "_"))).
-		With("recommended_retry_at", timeText(millis+retry*1000)).
+		With("recommended_retry_at", jsonschema.TimeText(millis+retry*1000)).
 		With("retry_after_seconds", retry)
 }
-
-func timeText(millis int64) string { return string(jsonschema.AppendTimeText(nil, millis)) }
 
 var (
 	headerLimit     = []byte("RateLimit-Limit")

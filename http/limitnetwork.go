@@ -71,7 +71,7 @@ func (l *limit) take(who *caller, now int64) (level, bool) {
 			}
 			return after, false
 		}
-		tightest = tightest.min(after)
+		tightest = tightest.tighter(after)
 	}
 	return tightest, true
 }
@@ -92,13 +92,13 @@ func (l *limit) peek(who *caller, now int64) level {
 	var array [1 + len(widerNetworks)]place
 	tightest := level{remaining: math.MaxInt64}
 	for _, one := range l.places(who, &array) {
-		tightest = tightest.min(one.peek(one.key, now))
+		tightest = tightest.tighter(one.peek(one.key, now))
 	}
 	return tightest
 }
 
-// min is the level with fewer requests left; among equal ones it is the other.
-func (l level) min(other level) level {
+// tighter is the level with fewer requests left; among equal ones it is the other.
+func (l level) tighter(other level) level {
 	if l.remaining < other.remaining {
 		return l
 	}

@@ -155,9 +155,9 @@ func closeLines(all []*line) {
 
 var errLeaderChanged = errors.New("http: another member leads now")
 
-// exchange sends a request and reads its answer, for as long as the member is the one to ask. begun
-// says that the member may have the request. AFTER an error the connection is of no use.
-func (l *line) exchange(
+// roundTrip sends a request and reads its answer, for as long as the member is the one to ask.
+// begun says that the member may have the request. AFTER an error the connection is of no use.
+func (l *line) roundTrip(
 	request *fasthttp.Request, stays func() bool,
 ) (answer *fasthttp.Response, begun bool, err error) {
 	if err := l.conn.SetDeadline(time.Now().Add(lineWrite)); err != nil {

@@ -48,7 +48,7 @@ func (x *exchange) endResult(body []byte) []byte {
 	}
 	if x.message.replayed {
 		body = append(body, separator+`"pws/replay":{"replayed":true,"first_answered_at":`...)
-		body = append(jsonschema.AppendString(body, timeText(x.call.FirstAt())), '}')
+		body = append(jsonschema.AppendString(body, jsonschema.TimeText(x.call.FirstAt())), '}')
 		separator = ","
 	}
 	if separator == "," {
@@ -60,7 +60,8 @@ func (x *exchange) endResult(body []byte) []byte {
 // replayNote explains a replayed answer to its reader.
 func replayNote(firstAt int64) string {
 	return "This is a replay: the idempotency_key was used before, and this is the answer that was " +
-		"given at " + timeText(firstAt) + ". Nothing was done now, and what the answer shows may " +
+		"given at " + jsonschema.TimeText(firstAt) + ". Nothing was done now, and what the answer " +
+		"shows may " +
 		"have changed or ended since. To do it again, call with a new idempotency_key."
 }
 
@@ -157,7 +158,7 @@ func (x *exchange) collect(stream api.Stream) error {
 	if err := x.HoldMemory(streamMemory); err != nil {
 		return err
 	}
-	into := bodyWriter{x: x, out: x.data[:0], max: answerMax, base: x.held().bytes}
+	into := bodyWriter{x: x, out: x.data[:0], max: answerMax, base: x.heldMemory().bytes}
 	err := stream(&into)
 	x.data = into.out
 	if errors.Is(err, errAnswerFull) {

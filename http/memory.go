@@ -97,8 +97,8 @@ func (s *Server) MemoryBytes() (connections, limits int64) {
 		cells * int64(unsafe.Sizeof(cell{}))
 }
 
-// held is the account of the exchange.
-func (x *exchange) held() *account {
+// heldMemory is the account of the exchange.
+func (x *exchange) heldMemory() *account {
 	if x.account.of == nil {
 		x.account = account{of: &x.server.memory, who: x.party()}
 	}
@@ -111,14 +111,14 @@ func (x *exchange) HoldMemory(bytes int) error {
 	if bytes <= smallBody {
 		return nil
 	}
-	a := x.held()
+	a := x.heldMemory()
 	return a.growTo(a.bytes + int64(bytes))
 }
 
 // growAnswer reserves memory for an answer of that size in bytes. Errors: RATE_LIMITED, unless the
 // request has been carried out.
 func (x *exchange) growAnswer(bytes int64) error {
-	a := x.held()
+	a := x.heldMemory()
 	err := a.growTo(bytes)
 	if err != nil && x.carriedOut {
 		a.forceTo(bytes)
@@ -129,7 +129,7 @@ func (x *exchange) growAnswer(bytes int64) error {
 
 // handOver returns the account of the exchange for an answer that outlives it.
 func (x *exchange) handOver() account {
-	a := *x.held()
+	a := *x.heldMemory()
 	x.account = account{}
 	return a
 }

@@ -184,7 +184,7 @@ func (t *template) like(given []string) (path string, away int) {
 	for at, literal := range t.segments {
 		segment := given[at]
 		if literal != "" && segment != literal {
-			d := api.Distance(segment, literal)
+			d := api.EditDistance(segment, literal)
 			if d > 2 || d > len(literal)/2 {
 				return "", 0
 			}

@@ -195,7 +195,7 @@ func (p *passing) ask(leader uint64) *fasthttp.Response {
 	if err != nil {
 		return nil
 	}
-	answer, begun, err := line.exchange(p.request, func() bool {
+	answer, begun, err := line.roundTrip(p.request, func() bool {
 		now := p.group.Leader()
 		return now == leader || now == 0 && time.Since(p.begun) < p.x.server.cfg.leaderWait
 	})

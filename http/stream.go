@@ -81,7 +81,7 @@ func (x *exchange) sendPieces(bytes int64, write api.Stream) error {
 
 // sendCoded is sendPieces with a coding. Errors: RATE_LIMITED.
 func (x *exchange) sendCoded(as coding, bytes int64, write api.Stream) error {
-	if err := x.growAnswer(x.held().bytes + bytes + streamChunk); err != nil {
+	if err := x.growAnswer(x.heldMemory().bytes + bytes + streamChunk); err != nil {
 		return err
 	}
 	x.sendStream(x.newStream(as, write))

@@ -128,6 +128,9 @@ func AppendTime(dst []byte, millis int64) []byte {
 	return append(dst, '"')
 }
 
+// TimeText is a time in Unix milliseconds as the wire has it, without quotes.
+func TimeText(millis int64) string { return string(AppendTimeText(nil, millis)) }
+
 // AppendTimeText is AppendTime without the quotes.
 func AppendTimeText(dst []byte, millis int64) []byte {
 	const dayMillis = 24 * 60 * 60 * 1000
