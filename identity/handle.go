@@ -82,8 +82,15 @@ var looksAlike = strings.NewReplacer(
 	"i", "1", "l", "1", "o", "0", "rn", "m", "vv", "w", "_", "-", ".", "-",
 )
 
-// lookOf returns what a handle has in common with all handles that look like it.
-func lookOf(handle string) string { return looksAlike.Replace(foldHandle(handle)) }
+// lookOf returns what a handle has in common with all handles that look like it. Separators at the
+// end are easily overlooked, and so is how many of them are in a row.
+func lookOf(handle string) string {
+	look := strings.TrimRight(looksAlike.Replace(foldHandle(handle)), "-")
+	for strings.Contains(look, "--") {
+		look = strings.ReplaceAll(look, "--", "-")
+	}
+	return look
+}
 
 // putLook notes the look of an agent's handle. Handles of older agents may look alike.
 func (s *State) putLook(handle string) { s.looks.Set(lookOf(handle), struct{}{}) }
