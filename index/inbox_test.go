@@ -67,18 +67,9 @@ func (m *inboxModel) deliver(one Delivery) {
 	if len(items) <= modelItemsMax {
 		return
 	}
-	// The oldest of the project or the actor that most of them are of, unless one is archived.
-	ofProject, byActor := map[id.ID]int{}, map[id.ID]int{}
-	for _, item := range items {
-		ofProject[item.Project]++
-		byActor[item.Actor]++
-	}
-	goes, most := identity.Place{}, 0
-	for _, item := range items {
-		if count := max(ofProject[item.Project], byActor[item.Actor]); count > most {
-			goes, most = item.Place, count
-		}
-	}
+	// The oldest of the actor that most of them are of, or of the actor with the most in the project
+	// with more than any actor has, unless one is archived.
+	goes := m.surplus(items)
 	for _, item := range items {
 		if item.Archived {
 			goes = item.Place
@@ -86,6 +77,29 @@ func (m *inboxModel) deliver(one Delivery) {
 		}
 	}
 	m.gone[agent][goes] = true
+}
+
+// surplus returns the item that has to go if none is archived.
+func (m *inboxModel) surplus(items []InboxItem) (goes identity.Place) {
+	most := func(of func(InboxItem) id.ID) (count map[id.ID]int, most int) {
+		count = map[id.ID]int{}
+		for _, item := range items {
+			count[of(item)]++
+			most = max(most, count[of(item)])
+		}
+		return count, most
+	}
+	byActor := func(item InboxItem) id.ID { return item.Actor }
+	ofProject, inProject := most(func(item InboxItem) id.ID { return item.Project })
+	if _, ofActor := most(byActor); inProject > ofActor {
+		items = slices.DeleteFunc(slices.Clone(items), func(item InboxItem) bool {
+			return ofProject[item.Project] < inProject
+		})
+	}
+	count, ofActor := most(byActor)
+	return items[slices.IndexFunc(items, func(item InboxItem) bool {
+		return count[item.Actor] == ofActor
+	})].Place
 }
 
 func (m *inboxModel) items(agent id.ID) (items []InboxItem) {
@@ -341,5 +355,31 @@ func TestItemsOfManyProjectsDisplaceNoOthers(t *testing.T) {
 	}
 	if kept != 5 || len(box.items) != most {
 		t.Errorf("of 5 items that others have sent %d are kept, of all %d", kept, len(box.items))
+	}
+}
+
+// TestItemsOfOneProjectDisplaceNoOthers fills an inbox from one project, where a few actors have
+// sent most.
+func TestItemsOfOneProjectDisplaceNoOthers(t *testing.T) {
+	const most = 100
+	box, honest := new(inboxBox), inboxAgent(1)
+	for nth := range 3 * most {
+		item := InboxItem{
+			Place: identity.Place{Entry: uint64(nth + 1)}, Kind: work.NoticeReply,
+			Project: honest, Actor: inboxAgent(10 + nth%4),
+		}
+		if nth < 15 {
+			item.Actor = honest
+		}
+		box.add(&item, most)
+	}
+	kept := 0
+	for _, item := range box.items {
+		if item.Actor == honest {
+			kept++
+		}
+	}
+	if kept != 15 || len(box.items) != most {
+		t.Errorf("of 15 items that others have sent %d are kept, of all %d", kept, len(box.items))
 	}
 }

@@ -101,9 +101,9 @@ func (b *inboxBox) admit(item *InboxItem) bool {
 }
 
 // add appends an item. If its class is full, it removes the oldest archived item of the class, or
-// if none is archived, the oldest one of the project or of the actor with the most items of the
-// class: so nobody can displace what others send from their projects, not with many projects
-// either.
+// if none is archived, the oldest one of the actor with the most items of the class, or of the actor
+// with the most items in the project with the most: so nobody can displace what others send from
+// their projects, not with many projects either, nor what others send from the same project.
 func (b *inboxBox) add(item *InboxItem, most int) {
 	b.items = append(b.items, *item)
 	class := item.Kind.Class()
@@ -126,19 +126,31 @@ func (b *inboxBox) add(item *InboxItem, most int) {
 	b.items = slices.Concat(b.items[:removed], b.items[removed+1:])
 }
 
-// mostFrequent returns the place of the oldest item of a class among those of the projects and
-// actors with the most of them.
+// mostFrequent returns the place of the oldest item of a class among those of the actor with the
+// most of them. If a project has more than any actor, only its items count.
 func (b *inboxBox) mostFrequent(class work.NoticeClass) int {
-	projects, actors, most := map[id.ID]int{}, map[id.ID]int{}, 0
+	projects, actors := map[id.ID]int{}, map[id.ID]int{}
+	ofProject, ofActor := 0, 0
 	for at := range b.items {
 		if one := &b.items[at]; one.Kind.Class() == class {
 			projects[one.Project]++
 			actors[one.Actor]++
-			most = max(most, projects[one.Project], actors[one.Actor])
+			ofProject, ofActor = max(ofProject, projects[one.Project]), max(ofActor, actors[one.Actor])
+		}
+	}
+	counts := func(one *InboxItem) bool {
+		return one.Kind.Class() == class &&
+			(ofProject <= ofActor || projects[one.Project] == ofProject)
+	}
+	clear(actors)
+	ofActor = 0
+	for at := range b.items {
+		if one := &b.items[at]; counts(one) {
+			actors[one.Actor]++
+			ofActor = max(ofActor, actors[one.Actor])
 		}
 	}
 	return slices.IndexFunc(b.items, func(one InboxItem) bool {
-		return one.Kind.Class() == class &&
-			max(projects[one.Project], actors[one.Actor]) == most
+		return counts(&one) && actors[one.Actor] == ofActor
 	})
 }
