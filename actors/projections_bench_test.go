@@ -48,7 +48,7 @@ func BenchmarkStart2000(b *testing.B) {
 				of, now := again.Indexes(index.ForTasks|index.ForSubjects), again.Now()
 				if len(of.Tasks.Public(work.TaskOpen, now, index.TaskPosition{}, 10)) != 10 ||
 					len(of.Subjects.Find("go", 10)) != 10 ||
-					len(of.Tasks.Skilled("none", now, index.TaskPosition{}, 10)) != 0 {
+					len(of.Tasks.Working("none", now, 10)) != 0 {
 					b.Fatal("the indexes are empty")
 				}
 				agent, _ := again.Identity().AgentByHandle("friend")

@@ -1,7 +1,9 @@
 package api
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 
 	"pws/index"
 	"pws/index/feed"
@@ -118,8 +120,9 @@ func readActivity(c *Call, _ *None) (Reply, error) {
 		},
 	}
 	of := c.Service.Engine.Indexes(index.ForMemberships | index.ForTasks)
-	projects := of.Memberships.AtLeast(c.Agent, work.Reader)
+	projects := c.shared(of.Memberships.AtLeast(c.Agent, work.Reader))
 	claims, blocked := of.Tasks.Among(projects, b.now, activityTasksRead)
+	claims, blocked = b.chosen(projects, claims, blocked)
 	for _, one := range claims {
 		if view, t := b.task(one.Project, one.Task); t != nil && t.Claim != nil {
 			b.add(&b.data.Held, view, t, t.Claim)
@@ -142,6 +145,27 @@ func readActivity(c *Call, _ *None) (Reply, error) {
 			return feed.Next
 		})
 	return Reply{Data: b.data}, errors.Join(b.err, err)
+}
+
+// chosen cuts the claims and the blocked tasks of projects to as many as one request reads: those in
+// projects that the caller owns, and of the others a share of each owner.
+func (b *activityBuild) chosen(
+	projects []id.ID, claims []index.ClaimPlace, blocked []index.TaskPlace,
+) ([]index.ClaimPlace, []index.TaskPlace) {
+	agent, owners := b.call.Agent, b.call.ownersOf(projects)
+	claims = index.ShareByOwner(claims, agent, func(one index.ClaimPlace) id.ID {
+		return owners[one.Project]
+	})
+	claims = claims[:min(len(claims), activityShown)]
+	slices.SortFunc(claims, func(x, y index.ClaimPlace) int {
+		return cmp.Or(cmp.Compare(x.Until, y.Until), x.Task.Compare(y.Task))
+	})
+	blocked = index.ShareByOwner(blocked, agent, func(one index.TaskPlace) id.ID {
+		return owners[one.Project]
+	})
+	blocked = blocked[:min(len(blocked), activityTasksRead)]
+	slices.SortFunc(blocked, func(x, y index.TaskPlace) int { return x.Task.Compare(y.Task) })
+	return claims, blocked
 }
 
 // newestEntry is above the positions of all entries of a log.

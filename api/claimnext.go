@@ -22,13 +22,22 @@ type ClaimNext struct {
 }
 
 const (
-	// claimTriesMax is the maximum number of projects in which one request tries to claim.
-	claimTriesMax = 200
-	// ownWorkMax is the maximum number of the caller's projects that one request reads.
+	// claimTriesMax is the maximum number of projects in which one request tries to claim. Each try
+	// is stored, and is made only where the published view has a task that the caller may claim.
+	claimTriesMax = 50
+	// claimFirst is the number of public projects that are looked at first. If they have no task for
+	// the caller, claimProjectsMax others are chosen among claimOffersMax, shared by owner: most
+	// requests need no more than the first.
+	claimFirst       = 32
+	claimProjectsMax = 200
+	claimOffersMax   = 10_000
+	// ownWorkMax is the maximum number of the caller's projects that one request reads, shared by
+	// owner.
 	ownWorkMax = 200
-	// ownTasksMax is the maximum number of OPEN tasks of those projects that one request looks at, to
-	// find one that the caller can claim.
-	ownTasksMax = 20_000
+	// claimTasksMax is the maximum number of OPEN tasks that one request looks at, claimOwnerMax of
+	// those in the projects of one owner.
+	claimTasksMax = 100_000
+	claimOwnerMax = 20_000
 )
 
 func errNoTaskFits() error { return fault.New(fault.TaskNotFound, "No open task matches.") }
@@ -48,7 +57,7 @@ func claimNext(c *Call, body *ClaimNext) (Reply, error) {
 		}
 		return c.claimIn(project, command)
 	}
-	search := claimSearch{call: c, command: command, tried: map[id.ID]bool{}}
+	search := c.newClaimSearch(command)
 	if c.Idempotency == nil {
 		return search.run()
 	}
@@ -123,10 +132,15 @@ func (c *Call) note(project id.ID) error {
 type claimSearch struct {
 	call    *Call
 	command *work.ClaimNext
-	// own holds the caller's projects that are not PUBLIC, each with its best matching task, the
-	// best first.
-	own   []index.TaskPlace
-	tried map[id.ID]bool
+	now     int64
+	// found holds the projects with a task for the caller that were not tried yet, each with the
+	// best, the best first.
+	found []index.TaskPlace
+	// known are the projects that were looked at. tasks counts the tasks that were looked at, by the
+	// owner of their project.
+	known map[id.ID]bool
+	tasks map[id.ID]int
+	tries int
 	reply Reply
 	// full is the QUOTA_EXCEEDED of a project in which the caller is not a member; inAll means that
 	// it is the quota for all such projects.
@@ -134,19 +148,26 @@ type claimSearch struct {
 	inAll bool
 	// more means that there are tasks that were not looked at.
 	more bool
-	// err ends the search.
-	err error
+	// over means that the search has ended, with a claim or with err.
+	over bool
+	err  error
+}
+
+func (c *Call) newClaimSearch(command *work.ClaimNext) *claimSearch {
+	return &claimSearch{
+		call: c, command: command, now: c.Service.Engine.Now(), known: map[id.ID]bool{},
+		tasks: map[id.ID]int{},
+	}
 }
 
 // run claims a task. If no project has a task for the caller, it returns QUOTA_EXCEEDED if a quota
 // of the caller was the reason, else TASK_NOT_FOUND.
 func (s *claimSearch) run() (Reply, error) {
-	s.findOwn()
-	if s.err != nil {
-		return Reply{}, s.err
-	}
-	if goOn := s.public(); goOn {
-		s.ownBefore(index.TaskPosition{})
+	s.own(s.call.ownWork())
+	s.public()
+	if s.tryBefore(index.TaskPosition{}); s.more && !s.over {
+		s.own(s.call.memberWork())
+		s.tryBefore(index.TaskPosition{})
 	}
 	if s.err == nil && s.reply.Data == nil {
 		switch {
@@ -161,105 +182,163 @@ func (s *claimSearch) run() (Reply, error) {
 	return s.reply, s.err
 }
 
-// findOwn finds the best matching task in each of the caller's own projects, among their first
-// ownTasksMax tasks.
-func (s *claimSearch) findOwn() {
-	c, looked := s.call, 0
-	projects := c.ownWork()
-	for _, project := range projects[:min(len(projects), ownWorkMax)] {
-		view, err := Intact(c.Service.Engine.Project(project))
-		if err != nil {
-			s.err = err
-			return
-		}
-		if view == nil || view.Status != work.Active || s.command.Authorize(view, c.Agent) != nil {
+// ownWork names the caller's own projects that have OPEN tasks and are not PUBLIC. Those that the
+// caller owns come first, the others are shared by owner, those of one with the best task first.
+func (c *Call) ownWork() []id.ID {
+	engine := c.Service.Engine
+	return c.shared(engine.Indexes(index.ForTasks).Tasks.Own(c.Agent, engine.Now()))
+}
+
+// memberWork names the ACTIVE projects of the caller with unfinished tasks in the same way.
+func (c *Call) memberWork() []id.ID {
+	of := c.Service.Engine.Indexes(index.ForTasks | index.ForMemberships)
+	projects := of.Memberships.AtLeast(c.Agent, work.Reader)
+	return c.shared(slices.DeleteFunc(projects, func(one id.ID) bool { return !of.Tasks.Has(one) }))
+}
+
+// shared sorts projects with index.ShareByOwner.
+func (c *Call) shared(projects []id.ID) []id.ID {
+	owners := c.ownersOf(projects)
+	return index.ShareByOwner(projects, c.Agent, func(one id.ID) id.ID { return owners[one] })
+}
+
+func (c *Call) ownersOf(projects []id.ID) map[id.ID]id.ID {
+	list := c.Service.Engine.Indexes(index.ForMemberships).Memberships.Owners(projects)
+	owners := make(map[id.ID]id.ID, len(projects))
+	for at, project := range projects {
+		owners[project] = list[at]
+	}
+	return owners
+}
+
+// own looks at projects of the caller.
+func (s *claimSearch) own(projects []id.ID) {
+	looked := 0
+	for _, project := range projects {
+		if s.over || s.known[project] {
 			continue
 		}
-		view.OpenTasks(c.Now, func(t *work.Task) bool {
-			if looked++; looked > ownTasksMax {
-				return false
-			}
-			fits := s.fits(view, t)
-			if fits {
-				s.own = append(s.own, index.TaskPlace{TaskPosition: placeOf(t), Project: project})
-			}
-			return !fits
-		})
+		if looked++; looked > ownWorkMax {
+			s.more = true
+			return
+		}
+		s.look(project)
 	}
-	slices.SortFunc(s.own, func(a, b index.TaskPlace) int {
-		return a.Compare(b.TaskPosition)
+}
+
+// public looks at PUBLIC projects in the order of their best tasks. It tries those with a task for
+// the caller BEFORE it looks at projects without a better one.
+func (s *claimSearch) public() {
+	tasks := s.call.Service.Engine.Indexes(index.ForTasks).Tasks
+	term := index.FoldTerm(s.command.Type)
+	places, more := tasks.Offered(term, s.now, claimFirst)
+	s.lookAt(places)
+	if !more || s.over {
+		return
+	}
+	places, more = tasks.Offered(term, s.now, claimOffersMax)
+	places = slices.DeleteFunc(places, func(one index.TaskPlace) bool { return s.known[one.Project] })
+	if s.more = s.more || more || len(places) > claimProjectsMax; len(places) > claimProjectsMax {
+		places = s.call.sharedPlaces(places)[:claimProjectsMax]
+		slices.SortFunc(places, func(a, b index.TaskPlace) int { return a.Compare(b.TaskPosition) })
+	}
+	s.lookAt(places)
+}
+
+// sharedPlaces sorts the places of projects with index.ShareByOwner.
+func (c *Call) sharedPlaces(places []index.TaskPlace) []index.TaskPlace {
+	projects := make([]id.ID, len(places))
+	for at := range places {
+		projects[at] = places[at].Project
+	}
+	owners := c.ownersOf(projects)
+	return index.ShareByOwner(places, c.Agent, func(one index.TaskPlace) id.ID {
+		return owners[one.Project]
 	})
 }
 
-// ownWork names the caller's own projects that have OPEN tasks and are not PUBLIC, that with the
-// best task first.
-func (c *Call) ownWork() []id.ID {
-	engine := c.Service.Engine
-	return engine.Indexes(index.ForTasks).Tasks.Own(c.Agent, engine.Now())
+func (s *claimSearch) lookAt(places []index.TaskPlace) {
+	for _, place := range places {
+		if s.tryBefore(place.TaskPosition); s.over {
+			return
+		}
+		if !s.known[place.Project] {
+			s.look(place.Project)
+		}
+	}
 }
 
-func (s *claimSearch) fits(view *work.Project, t *work.Task) bool {
-	return s.command.Fits(t) && !view.Waits(t)
+// look finds the best task for the caller in a project where it may claim.
+func (s *claimSearch) look(project id.ID) {
+	s.known[project] = true
+	engine, agent := s.call.Service.Engine, s.call.Agent
+	view, err := Intact(engine.Project(project))
+	if err != nil {
+		s.err, s.over = err, true
+		return
+	}
+	if view == nil || view.Status != work.Active || s.command.Authorize(view, agent) != nil ||
+		view.Visibility != work.Public && view.RoleOf(agent) == work.NoRole {
+		return
+	}
+	if _, blocked := view.Block(agent); blocked {
+		return
+	}
+	waiting, whole := true, true
+	view.OpenTasks(s.now, func(t *work.Task) bool {
+		if s.tasks[id.ID{}] == claimTasksMax || s.tasks[view.Owner] == claimOwnerMax {
+			whole, s.more = false, true
+			return false
+		}
+		s.tasks[id.ID{}]++
+		s.tasks[view.Owner]++
+		if view.Waits(t) {
+			return true
+		}
+		if waiting = false; !s.command.Fits(t) {
+			return true
+		}
+		s.add(index.TaskPlace{TaskPosition: placeOf(t), Project: project})
+		return false
+	})
+	if waiting && whole {
+		engine.Indexes(index.ForTasks).Tasks.Park(project, view.Revision)
+	}
 }
 
 func placeOf(t *work.Task) index.TaskPosition {
 	return index.TaskPosition{Priority: t.Spec.Priority, Task: t.ID}
 }
 
-// public tries the PUBLIC projects, and the caller's own projects with a better task before
-// them. It reports whether to continue.
-func (s *claimSearch) public() (goOn bool) {
-	goOn = true
-	look := func(place index.TaskPlace) bool {
-		if s.tried[place.Project] {
-			return true
-		}
-		view, t, err := s.call.publicTask(place, work.TaskOpen)
-		if err != nil {
-			s.err, goOn = err, false
-			return false
-		}
-		if t == nil || !s.fits(view, t) {
-			return true
-		}
-		goOn = s.ownBefore(placeOf(t)) && s.try(place.Project)
-		return goOn
-	}
-	if kind := s.command.Type; index.FoldTerm(kind) != "" {
-		s.more = !s.call.typedPlaces(kind, look)
-	} else {
-		s.more = !s.call.publicPlaces(work.TaskOpen, index.TaskPosition{}, look)
-	}
-	return goOn
+func (s *claimSearch) add(place index.TaskPlace) {
+	at, _ := slices.BinarySearchFunc(s.found, place, func(a, b index.TaskPlace) int {
+		return a.Compare(b.TaskPosition)
+	})
+	s.found = slices.Insert(s.found, at, place)
 }
 
-// ownBefore tries the caller's own projects whose task comes before a place; for the zero place,
-// all remaining ones. It reports whether to continue.
-func (s *claimSearch) ownBefore(place index.TaskPosition) (goOn bool) {
+// tryBefore tries the projects whose task comes before a place; for the zero place, all of them.
+func (s *claimSearch) tryBefore(place index.TaskPosition) {
 	all := place == index.TaskPosition{}
-	for len(s.own) > 0 && (all || s.own[0].Compare(place) < 0) {
-		next := s.own[0].Project
-		s.own = s.own[1:]
-		if !s.tried[next] && !s.try(next) {
-			return false
-		}
+	for !s.over && len(s.found) > 0 && (all || s.found[0].Compare(place) < 0) {
+		next := s.found[0].Project
+		s.found = s.found[1:]
+		s.over = !s.try(next)
 	}
-	return true
 }
 
 // try claims in one project. It reports whether to continue, which is the case if the project
 // has no task for the caller after all.
 func (s *claimSearch) try(project id.ID) (goOn bool) {
-	if len(s.tried) == claimTriesMax {
-		s.err = errNoTaskFound()
-		return false
-	}
-	s.tried[project] = true
 	if s.inAll {
 		guest, err := s.call.isGuest(project)
 		if s.err = err; guest || err != nil {
 			return err == nil
 		}
+	}
+	if s.tries++; s.tries > claimTriesMax {
+		s.err = errNoTaskFound()
+		return false
 	}
 	if s.err = s.call.note(project); s.err != nil {
 		return false

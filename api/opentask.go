@@ -21,32 +21,10 @@ const (
 func (c *Call) publicPlaces(
 	status work.TaskStatus, after index.TaskPosition, yield func(index.TaskPlace) (goOn bool),
 ) (end bool) {
-	return c.places(after, func(
-		tasks *index.Tasks, now int64, after index.TaskPosition,
-	) []index.TaskPlace {
-		return tasks.Public(status, now, after, placesBatch)
-	}, yield)
-}
-
-// typedPlaces is publicPlaces for OPEN tasks of a type, and some others.
-func (c *Call) typedPlaces(kind string, yield func(index.TaskPlace) (goOn bool)) (end bool) {
-	term := index.FoldTerm(kind)
-	return c.places(index.TaskPosition{}, func(
-		tasks *index.Tasks, now int64, after index.TaskPosition,
-	) []index.TaskPlace {
-		return tasks.Skilled(term, now, after, placesBatch)
-	}, yield)
-}
-
-// places yields the places of batches, each with up to placesBatch after a position.
-func (c *Call) places(
-	after index.TaskPosition,
-	batch func(tasks *index.Tasks, now int64, after index.TaskPosition) []index.TaskPlace,
-	yield func(index.TaskPlace) (goOn bool),
-) (end bool) {
 	engine, projects := c.Service.Engine, map[id.ID]bool{}
 	for seen := 0; seen < placesMax; {
-		places := batch(engine.Indexes(index.ForTasks).Tasks, engine.Now(), after)
+		tasks := engine.Indexes(index.ForTasks).Tasks
+		places := tasks.Public(status, engine.Now(), after, placesBatch)
 		for _, place := range places {
 			if projects[place.Project] = true; len(projects) > placeProjectsMax || !yield(place) {
 				return false

@@ -22,9 +22,12 @@ const (
 	// finderProjects and finderWordProjects are the same limits for projects.
 	finderProjects     = 100
 	finderWordProjects = 10
-	// finderTasksEach is the maximum number of tasks that are read in a project found by its
-	// language.
+	// finderOffers is the number of projects with OPEN tasks among which candidates are chosen.
+	finderOffers = 1000
+	// finderTasksEach is the maximum number of tasks that are found in a project, finderTasksRead
+	// the number of those that are read to find them.
 	finderTasksEach = 10
+	finderTasksRead = 2000
 	// reviewHighMillis is the age from which on a review has a high priority.
 	reviewHighMillis = 3 * 24 * 3600 * 1000
 )
@@ -132,27 +135,38 @@ func (h *opportunityFinder) add(found offer) {
 func (h *opportunityFinder) findTasks() {
 	tasks, now := h.tasks()
 	for _, word := range h.wanted {
-		for _, place := range tasks.Skilled(word, now, index.TaskPosition{}, h.each(finderWord)) {
-			h.taskAt(place.Project, place.Task)
+		for _, project := range h.offered(word, h.each(finderWord)) {
+			h.tasksOf(project, finderTasksEach, word)
 		}
 		for _, project := range tasks.Working(word, now, h.each(finderWordProjects)) {
-			h.tasksOf(project, finderTasksEach)
+			h.tasksOf(project, finderTasksEach, "")
 		}
 	}
 	if !h.asked {
-		before := len(h.offers)
-		h.call.publicPlaces(work.TaskOpen, index.TaskPosition{}, func(place index.TaskPlace) bool {
-			h.taskAt(place.Project, place.Task)
-			return len(h.offers) < before+2*h.limit
-		})
+		for _, project := range h.offered("", min(2*h.limit, finderProjectsMax)) {
+			h.tasksOf(project, finderTasksEach, "")
+		}
 	}
 	if h.call.Session == nil {
 		return
 	}
 	own := h.call.ownWork()
 	for _, project := range own[:min(len(own), finderProjects)] {
-		h.tasksOf(project, finderOwn)
+		h.tasksOf(project, finderOwn, "")
 	}
+}
+
+// offered returns up to most public projects that have OPEN tasks with a term, shared by owner. The
+// empty term matches all.
+func (h *opportunityFinder) offered(term string, most int) []id.ID {
+	tasks, now := h.tasks()
+	places, _ := tasks.Offered(term, now, finderOffers)
+	places = h.call.sharedPlaces(places)
+	projects := make([]id.ID, min(most, len(places)))
+	for at := range projects {
+		projects[at] = places[at].Project
+	}
+	return projects
 }
 
 // tasks are the index of tasks, which also knows what their projects are about, and the time of the
@@ -162,12 +176,21 @@ func (h *opportunityFinder) tasks() (*index.Tasks, int64) {
 	return engine.Indexes(index.ForTasks | index.ForSubjects).Tasks, engine.Now()
 }
 
-func (h *opportunityFinder) tasksOf(project id.ID, most int) {
+// tasksOf reads up to most tasks of a project that can be claimed and have a term. The empty term
+// matches all.
+func (h *opportunityFinder) tasksOf(project id.ID, most int, term string) {
 	view := h.view(project)
 	if view == nil {
 		return
 	}
+	looked := 0
 	view.OpenTasks(h.call.Now, func(t *work.Task) bool {
+		if looked++; looked > finderTasksRead || view.Waits(t) {
+			return looked <= finderTasksRead
+		}
+		if term != "" && !index.HasTerm(t, term) {
+			return true
+		}
 		if !h.seen[t.ID] {
 			h.seen[t.ID] = true
 			h.task(view, t)
@@ -175,21 +198,6 @@ func (h *opportunityFinder) tasksOf(project id.ID, most int) {
 		most--
 		return most > 0
 	})
-}
-
-// taskAt reads the current version of a task that an index named.
-func (h *opportunityFinder) taskAt(project, task id.ID) {
-	if h.seen[task] {
-		return
-	}
-	h.seen[task] = true
-	view := h.view(project)
-	if view == nil {
-		return
-	}
-	if t, ok := view.Task(task, h.call.Now); ok {
-		h.task(view, t)
-	}
 }
 
 // task evaluates one task.
@@ -296,8 +304,8 @@ func (h *opportunityFinder) findProjects() {
 		for _, project := range subjects.Find(word, h.each(finderWordProjects)) {
 			h.project(project)
 		}
-		for _, place := range tasks.Skilled(word, now, index.TaskPosition{}, h.each(finderWordProjects)) {
-			h.project(place.Project)
+		for _, project := range h.offered(word, h.each(finderWordProjects)) {
+			h.project(project)
 		}
 	}
 	if h.asked {

@@ -24,7 +24,7 @@ type Overview struct {
 	Unread int `json:"unread_count"`
 	// The same by kind.
 	UnreadKinds []UnreadKind `json:"unread,omitzero"`
-	// Projects of the caller, the latest activity first, at most 10.
+	// Projects of the caller, at most 10: those that it owns first, the latest activity first.
 	Projects []OverviewProject `json:"projects,omitzero"`
 	// Number of projects that the caller is a member of.
 	ProjectsCount int `json:"projects_count"`
@@ -111,7 +111,7 @@ var overviewOperations = []*Operation{
 		Tag: "identity", Summary: "Get an overview of your work",
 		Doc: "Returns in at most 4,000 bytes who the caller is, its live claims with the time " +
 			"left, its workspaces that have not ended, how many inbox items are unread, and its " +
-			"10 projects with the latest activity. Empty fields are absent. truncated_sections " +
+			"10 of its projects, its own first. Empty fields are absent. truncated_sections " +
 			"lists what is omitted.",
 	}, readOverview),
 }
@@ -243,10 +243,30 @@ func (b *overviewBuild) unread(place *sizelimit.Place, box *box) {
 	}
 }
 
+// sharedProjects returns up to limit projects of the caller: those that it owns, by their latest
+// activity, then others, shared by owner. It reports whether there may be more.
+func (c *Call) sharedProjects(limit int) (views []*work.Project, more bool, err error) {
+	engine := c.Service.Engine
+	memberships := engine.Indexes(index.ForMemberships).Memberships
+	for _, project := range memberships.Shared(c.Agent, 2*limit) {
+		view, err := Intact(engine.Summary(project))
+		if err != nil {
+			return nil, false, err
+		}
+		if view == nil || view.RoleOf(c.Agent) == work.NoRole || !view.Readable(c.Agent) {
+			continue
+		}
+		if len(views) == limit {
+			return views, true, nil
+		}
+		views = append(views, view)
+	}
+	return views, false, nil
+}
+
 func (b *overviewBuild) projects(place *sizelimit.Place) error {
 	c := b.call
-	views, more, err := c.ownProjects(&index.MembershipFilter{}, new(index.Position),
-		overviewItemsMax)
+	views, more, err := c.sharedProjects(overviewItemsMax)
 	if err != nil {
 		return err
 	}

@@ -15,12 +15,15 @@ type byProject[R, P any] struct {
 	// ident returns a pointer to the ID of a record.
 	ident func(one *R) *id.ID
 	// link adds a node to the sorted lists that it currently belongs to, unlink removes it from
-	// them. Both are called under the lock, which guards those lists too.
+	// them. relist removes all records of a project from the sorted lists, calls change, and adds
+	// them again; its time does not grow with the number of records. All are called under the lock,
+	// which guards those lists too.
 	link, unlink func(n *node[R, P])
+	relist       func(p *owner[R, P], change func())
 	mu           struct {
 		sync.RWMutex
 		projects map[id.ID]*owner[R, P]
-		// members maps an agent to its projects that are not public.
+		// members maps an agent to its projects that are not public, and to some that were not.
 		members map[id.ID][]*owner[R, P]
 		count   int
 	}
@@ -28,8 +31,9 @@ type byProject[R, P any] struct {
 
 // owner is a project with records. It owns its nodes.
 type owner[R, P any] struct {
-	id      id.ID
-	public  bool
+	id     id.ID
+	public bool
+	// members are those of the time when the project was last not public.
 	members []id.ID
 	// nodes are sorted by ID.
 	nodes []*node[R, P]
@@ -50,8 +54,11 @@ type ProjectRecords[R any] struct {
 	Entries []R
 }
 
-func (b *byProject[R, P]) init(ident func(one *R) *id.ID, link, unlink func(n *node[R, P])) {
-	b.ident, b.link, b.unlink = ident, link, unlink
+func (b *byProject[R, P]) init(
+	ident func(one *R) *id.ID, link, unlink func(n *node[R, P]),
+	relist func(p *owner[R, P], change func()),
+) {
+	b.ident, b.link, b.unlink, b.relist = ident, link, unlink, relist
 	b.mu.projects, b.mu.members = map[id.ID]*owner[R, P]{}, map[id.ID][]*owner[R, P]{}
 }
 
@@ -123,10 +130,12 @@ func (b *byProject[R, P]) Drop(project, one id.ID) {
 }
 
 func (b *byProject[R, P]) forget(p *owner[R, P]) {
-	for _, n := range p.nodes {
-		b.unlink(n)
+	for len(p.nodes) > 0 {
+		last := len(p.nodes) - 1
+		b.unlink(p.nodes[last])
+		p.nodes = p.nodes[:last]
+		b.mu.count--
 	}
-	b.mu.count -= len(p.nodes)
 	b.setMembers(p, nil)
 	delete(b.mu.projects, p.id)
 }
@@ -140,43 +149,41 @@ func (b *byProject[R, P]) SetAudience(project id.ID, public bool, members []id.I
 	if p == nil {
 		return
 	}
-	if public {
-		members = nil
+	if !public {
+		b.setMembers(p, members)
 	}
-	b.setMembers(p, members)
 	if p.public != public {
-		b.relink(p, func() { p.public = public })
+		b.relist(p, func() { p.public = public })
 	}
 }
 
-// relink removes all records of a project from the sorted lists, calls change, and adds them again.
-func (b *byProject[R, P]) relink(p *owner[R, P], change func()) {
-	for _, n := range p.nodes {
-		b.unlink(n)
-	}
-	change()
-	for _, n := range p.nodes {
-		b.link(n)
-	}
-}
-
+// setMembers stores the members of a project that is not public. Those of a public one are kept:
+// its visibility may change any number of times.
 func (b *byProject[R, P]) setMembers(p *owner[R, P], members []id.ID) {
 	if slices.Equal(p.members, members) {
 		return
 	}
+	stay := make(map[id.ID]bool, len(p.members))
 	for _, member := range p.members {
+		stay[member] = false
+	}
+	for _, member := range members {
+		if _, known := stay[member]; !known {
+			b.mu.members[member] = append(b.mu.members[member], p)
+		}
+		stay[member] = true
+	}
+	for _, member := range p.members {
+		if stay[member] {
+			continue
+		}
 		list := b.mu.members[member]
 		if at := slices.Index(list, p); at >= 0 {
 			list = slices.Delete(list, at, at+1)
 		}
-		if len(list) == 0 {
+		if b.mu.members[member] = list; len(list) == 0 {
 			delete(b.mu.members, member)
-			continue
 		}
-		b.mu.members[member] = list
-	}
-	for _, member := range members {
-		b.mu.members[member] = append(b.mu.members[member], p)
 	}
 	p.members = slices.Clone(members)
 }
@@ -210,7 +217,9 @@ func (b *byProject[R, P]) get(project id.ID) (all ProjectRecords[R], kept P) {
 	if p == nil {
 		return all, kept
 	}
-	all.Public, all.Members = p.public, slices.Clone(p.members)
+	if all.Public = p.public; !p.public {
+		all.Members = slices.Clone(p.members)
+	}
 	for _, n := range p.nodes {
 		all.Entries = append(all.Entries, n.record)
 	}

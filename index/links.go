@@ -82,19 +82,35 @@ type Links struct {
 		sync.RWMutex
 		order sorted.Set[linkPlace]
 		// counted holds the projects with links that count.
-		counted map[id.ID]*ProjectLinks
+		counted map[id.ID]*countedLinks
 		// open counts the links that everybody may see; own counts the others for each reader.
 		open map[Link]int
 		own  map[readerLink]int
+		// heavy holds how often heavy projects name a target.
+		heavy map[Link]map[*countedLinks]int
 	}
+	// talliesMax is usually usualTallies.
+	talliesMax int
 }
+
+// countedLinks are the links of a project with links that count. Those of a heavy project are in no
+// count: a query looks at the project and asks whether the reader is in its audience. So it costs
+// little to hide it, however many links and members it has. It stays heavy.
+type countedLinks struct {
+	ProjectLinks
+	heavy bool
+}
+
+// usualTallies is the number of counts above which a project with so many is heavy.
+const usualTallies = 256
 
 // NewLinks makes an empty index.
 func NewLinks() *Links {
-	l := new(Links)
+	l := &Links{talliesMax: usualTallies}
 	l.mu.order = sorted.By(byLink, sorted.Degree).New()
-	l.mu.counted = map[id.ID]*ProjectLinks{}
+	l.mu.counted = map[id.ID]*countedLinks{}
 	l.mu.open, l.mu.own = map[Link]int{}, map[readerLink]int{}
+	l.mu.heavy = map[Link]map[*countedLinks]int{}
 	return l
 }
 
@@ -112,7 +128,7 @@ func (l *Links) add(project id.ID, more LinkCount) {
 	}
 	known := l.mu.counted[project]
 	if known == nil {
-		known = new(ProjectLinks)
+		known = new(countedLinks)
 		l.mu.counted[project] = known
 	}
 	at := slices.IndexFunc(known.Links, func(c LinkCount) bool { return c.Link == more.Link })
@@ -121,23 +137,35 @@ func (l *Links) add(project id.ID, more LinkCount) {
 	} else {
 		known.Links[at].Times += more.Times
 	}
-	l.tally(known.Audience, more.Link, more.Times)
+	l.tally(known, more.Link, more.Times)
+	if l.tooMany(known, known.Audience) {
+		l.makeHeavy(known)
+	}
 }
 
-// tally changes the count of a link for everybody in readers.
-func (l *Links) tally(readers Audience, link Link, times int) {
-	if readers.Open {
-		l.mu.open[link] += times
-		if l.mu.open[link] == 0 {
-			delete(l.mu.open, link)
+// tally changes the count of a link for the audience of a project.
+func (l *Links) tally(of *countedLinks, link Link, times int) {
+	switch {
+	case of.heavy:
+		if l.mu.heavy[link] == nil {
+			l.mu.heavy[link] = map[*countedLinks]int{}
 		}
-		return
+		if addTo(l.mu.heavy[link], of, times); len(l.mu.heavy[link]) == 0 {
+			delete(l.mu.heavy, link)
+		}
+	case of.Audience.Open:
+		addTo(l.mu.open, link, times)
+	default:
+		for _, reader := range of.Audience.Members {
+			addTo(l.mu.own, readerLink{link, reader}, times)
+		}
 	}
-	for _, reader := range readers.Members {
-		own := readerLink{link, reader}
-		if l.mu.own[own] += times; l.mu.own[own] == 0 {
-			delete(l.mu.own, own)
-		}
+}
+
+// tallyAll adds all links of a project to the counts, or removes them.
+func (l *Links) tallyAll(of *countedLinks, sign int) {
+	for _, one := range of.Links {
+		l.tally(of, one.Link, sign*one.Times)
 	}
 }
 
@@ -151,12 +179,28 @@ func (l *Links) SetAudience(project id.ID, readers Audience) {
 	}
 }
 
-func (l *Links) setAudience(known *ProjectLinks, readers Audience) {
-	for _, one := range known.Links {
-		l.tally(known.Audience, one.Link, -one.Times)
-		l.tally(readers, one.Link, one.Times)
+func (l *Links) setAudience(known *countedLinks, readers Audience) {
+	if known.heavy || l.tooMany(known, readers) {
+		l.makeHeavy(known)
+		known.Audience = readers
+		return
 	}
+	l.tallyAll(known, -1)
 	known.Audience = readers
+	l.tallyAll(known, 1)
+}
+
+// tooMany reports whether the links of a project would be in too many counts with an audience.
+func (l *Links) tooMany(known *countedLinks, readers Audience) bool {
+	return len(known.Links)*max(1, len(readers.Members)) > l.talliesMax
+}
+
+func (l *Links) makeHeavy(known *countedLinks) {
+	if !known.heavy {
+		l.tallyAll(known, -1)
+		known.heavy = true
+		l.tallyAll(known, 1)
+	}
 }
 
 // Replace replaces all links of a project.
@@ -164,7 +208,7 @@ func (l *Links) Replace(project id.ID, all ProjectLinks) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if known := l.mu.counted[project]; known != nil {
-		l.setAudience(known, Audience{})
+		l.tallyAll(known, -1)
 		delete(l.mu.counted, project)
 	}
 	for _, one := range all.Links {
@@ -192,11 +236,24 @@ func (l *Links) Counting(project id.ID) bool {
 }
 
 // Count returns how often a target is named by projects that an agent may read; for the zero ID, by
-// projects that everybody may read.
+// projects that everybody may read. Its time grows with the number of heavy projects among them.
 func (l *Links) Count(link Link, agent id.ID) int {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	return l.mu.open[link] + l.mu.own[readerLink{link, agent}]
+	count := l.mu.open[link] + l.mu.own[readerLink{link, agent}]
+	for project, times := range l.mu.heavy[link] {
+		if project.Audience.Open || slices.Contains(project.Audience.Members, agent) {
+			count += times
+		}
+	}
+	return count
+}
+
+// addTo changes a count, which is removed when it is zero.
+func addTo[K comparable](counts map[K]int, key K, more int) {
+	if counts[key] += more; counts[key] == 0 {
+		delete(counts, key)
+	}
 }
 
 // Projects returns up to limit projects that a link leads to, sorted by ID, after a given one; the

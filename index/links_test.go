@@ -64,6 +64,9 @@ func TestLinksAgainstAList(t *testing.T) {
 func TestLinksCount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		links := index.NewLinks()
+		if rapid.Bool().Draw(t, "low limit") {
+			links.SetTalliesMax(2)
+		}
 		model := map[id.ID]*index.ProjectLinks{}
 		draw := func(most int) int { return rapid.IntRange(1, most).Draw(t, "n") }
 		audience := func() (readers index.Audience) {

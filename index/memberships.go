@@ -29,7 +29,7 @@ type Memberships struct {
 
 // memberProject is what the index stores of one project.
 type memberProject struct {
-	id id.ID
+	id, owner id.ID
 	// updated is when the project last changed, in Unix milliseconds. It is the only field that
 	// changes without the lock.
 	updated atomic.Int64
@@ -117,6 +117,48 @@ func (m *Memberships) Of(
 		found = found[:min(len(found), limit)]
 	}
 	return found
+}
+
+// Shared returns up to limit projects of an agent that are not deleted, sorted by ShareByOwner; those
+// of one owner by their latest activity.
+func (m *Memberships) Shared(agent id.ID, limit int) []id.ID {
+	type place struct {
+		Position
+		owner id.ID
+	}
+	var all []place
+	m.mu.RLock()
+	for _, one := range m.mu.of[agent] {
+		if p := one.project; p.status != work.Deleted {
+			all = append(all, place{Position{Millis: p.updated.Load(), ID: p.id}, p.owner})
+		}
+	}
+	m.mu.RUnlock()
+	slices.SortFunc(all, func(a, b place) int {
+		if a.newer(b.Position) {
+			return -1
+		}
+		return 1
+	})
+	all = ShareByOwner(all, agent, func(one place) id.ID { return one.owner })
+	found := make([]id.ID, min(limit, len(all)))
+	for at := range found {
+		found[at] = all[at].ID
+	}
+	return found
+}
+
+// Owners returns the owner of each of some projects, zero where it is unknown.
+func (m *Memberships) Owners(projects []id.ID) []id.ID {
+	owners := make([]id.ID, len(projects))
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	for at, project := range projects {
+		if p := m.mu.projects[project]; p != nil {
+			owners[at] = p.owner
+		}
+	}
+	return owners
 }
 
 // AtLeast returns the ACTIVE projects in which an agent has at least a role, in no order.
@@ -240,7 +282,7 @@ func (m *Memberships) drop(before *work.Project) {
 // describe stores what is known of a project itself. The lock is held.
 func (m *Memberships) describe(next *work.Project) *memberProject {
 	p := m.get(next.ID)
-	p.name, p.status = FoldName(next.Name), next.Status
+	p.name, p.status, p.owner = FoldName(next.Name), next.Status, next.Owner
 	p.visibility = shownVisibility(next)
 	m.setEnd(p, endOf(next))
 	p.raise(next.UpdatedAt)
@@ -336,6 +378,9 @@ func (m *Memberships) Restore(c *Card, part *disk.Reader) error {
 	p.raise(updated)
 	for ; len(members) > 0; members = members[memberBytes:] {
 		agent, role := id.ID(members[:len(id.ID{})]), work.Role(members[len(id.ID{})])
+		if role == work.Owner {
+			p.owner = agent
+		}
 		m.mu.of[agent] = append(m.mu.of[agent], membership{p, role})
 	}
 	return nil

@@ -6,7 +6,7 @@ import "unsafe"
 // TestMemoryBytes compares them with the heap.
 const (
 	listingMemory    = 30
-	memberMemory     = 160
+	memberMemory     = 176
 	membershipMemory = 24
 	ownerMemory      = 160
 	nodeMemory       = 90
@@ -48,7 +48,8 @@ func (b *byProject[R, P]) memoryBytes() int64 {
 func (l *Links) memoryBytes() int64 {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	return int64(l.mu.order.Len()+len(l.mu.counted)+len(l.mu.open)+len(l.mu.own)) * linkMemory
+	return int64(l.mu.order.Len()+len(l.mu.counted)+len(l.mu.open)+len(l.mu.own)+
+		len(l.mu.heavy)) * linkMemory
 }
 
 func (s *Subjects) memoryBytes() int64 {

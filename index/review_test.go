@@ -81,6 +81,9 @@ func (d drawn) review(project id.ID) ReviewEntry {
 func TestReviewsAnswerAsTheModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, reviews, model := drawn{t}, NewReviews(), reviewsModel{}
+		if rapid.Bool().Draw(t, "low limits") {
+			reviews.limits = bigLimits{big: 6, small: 3}
+		}
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			project := d.project()
 			entry := d.review(project)

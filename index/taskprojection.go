@@ -27,6 +27,8 @@ func (t *Tasks) Update(before, next *work.Project, events []work.Event) {
 		return
 	}
 	audience := before.Version != next.Version
+	// BEFORE the tasks change: a reader that has seen the state before can park it no more.
+	t.Reach(next.ID, next.Revision)
 	for _, event := range events {
 		task, ok := work.TaskOf(event)
 		if !ok {
@@ -40,6 +42,7 @@ func (t *Tasks) Update(before, next *work.Project, events []work.Event) {
 		audience = t.Put(next.ID, taskEntry(stored)) || audience
 	}
 	if audience && t.Has(next.ID) {
+		t.Reach(next.ID, next.Revision)
 		t.SetAudience(next.ID, next.Visibility == work.Public, membersOf(next))
 		t.SetSubjects(next.ID, next.Status == work.Active, SubjectsOf(next))
 	}
@@ -64,6 +67,12 @@ func taskTerms(spec *work.TaskSpec) Terms {
 		words = append(words, work.LanguageOf(file))
 	}
 	return MakeTerms(words...)
+}
+
+// HasTerm reports whether a task is found by a term.
+func HasTerm(t *work.Task, wanted string) (found bool) {
+	taskTerms(&t.Spec).each(func(term string) { found = found || term == wanted })
+	return found
 }
 
 // TasksOf returns everything to store for a project.

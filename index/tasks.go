@@ -72,30 +72,41 @@ func (e Expiry) compare(other Expiry) int {
 // expiredBy reports whether a claim at this place is expired if all claims up to moved are.
 func (e Expiry) expiredBy(moved Expiry) bool { return e.compare(moved) <= 0 }
 
+// lastID is after all others.
+var lastID = id.ID(bytes.Repeat([]byte{0xff}, len(id.ID{})))
+
 // lastOf returns a place after all claims that expire up to a given time.
-func lastOf(now int64) Expiry {
-	return Expiry{Until: now, Task: id.ID(bytes.Repeat([]byte{0xff}, len(id.ID{})))}
-}
+func lastOf(now int64) Expiry { return Expiry{Until: now, Task: lastID} }
 
 // Tasks finds unfinished tasks: those of public projects by status, those of other projects for
 // their members, and expired claims. A claim counts as expired from its expiry time on, even before
 // the expiry is recorded: before a query, the index moves such tasks to the status they return to.
 // The time given to queries never goes back. Projects without unfinished tasks take no memory. It
 // is safe for concurrent use.
+//
+// The tasks of most projects are in common lists. A project with many tasks has lists of its own,
+// and only the first of each is in the common ones (bigTasks): so it costs little to hide it, to
+// archive it, or to change its topics, whatever the number of its tasks.
 type Tasks struct {
 	byProject[TaskEntry, taskData]
+	limits bigLimits
 	// next is at most the expiry of the first claim that has not been moved.
 	next atomic.Int64
 	// orders is guarded by the lock of byProject.
 	orders struct {
-		// public is by status; expiry holds all claims, and expired ones until their expiry is
-		// recorded.
-		public [work.TaskInReview + 1]sorted.Set[*taskNode]
+		// public holds the tasks of small public projects by status, and heads, of big ones, the
+		// first of each priority. counts counts the tasks of both.
+		public, heads [work.TaskInReview + 1]sorted.Set[*taskNode]
+		counts        [work.TaskInReview + 1]int
+		// expiry holds all claims, and expired ones until their expiry is recorded.
 		expiry sorted.Set[*taskNode]
-		// terms holds the OPEN tasks of public active projects; subjects holds the projects of
-		// those tasks.
-		terms    postings[*taskNode]
+		// best holds the best OPEN task of each offered project, subjects those projects.
+		best     sorted.Set[*taskNode]
 		subjects postings[*taskProject]
+		// terms holds the OPEN tasks of small offered projects, and of big ones the best task of
+		// each term, except of wide ones.
+		terms postings[*taskNode]
+		wide  map[*taskProject]struct{}
 		// moved is the last claim in the order of expiry that has been moved.
 		moved Expiry
 	}
@@ -103,12 +114,19 @@ type Tasks struct {
 
 // taskData is the data per project that Tasks needs.
 type taskData struct {
-	// active and subjects are those of ProjectTasks; free counts the nodes in terms.
+	// active and subjects are those of ProjectTasks.
 	active   bool
 	subjects Terms
-	free     int
-	// open holds the OPEN tasks if the project is not public; it is nil until there is one.
-	open sorted.Set[*taskNode]
+	// parked means that the project has no task that can be claimed, see Park.
+	parked bool
+	// weight is the sum of the weights of its tasks.
+	weight int32
+	// revision is at least that of the state that the last change came from.
+	revision uint64
+	// best is the best OPEN task, nil if there is none.
+	best *taskNode
+	// big is nil for a small project.
+	big *bigTasks
 }
 
 type (
@@ -138,14 +156,14 @@ var (
 
 // NewTasks makes an empty index.
 func NewTasks() *Tasks {
-	t := new(Tasks)
-	t.init(func(e *TaskEntry) *id.ID { return &e.Task }, t.linkTask, t.unlinkTask)
+	t := &Tasks{limits: usualLimits}
+	t.init(func(e *TaskEntry) *id.ID { return &e.Task }, t.linkTask, t.unlinkTask, t.relistTasks)
 	t.next.Store(math.MaxInt64)
 	for status := range t.orders.public {
-		t.orders.public[status] = byRank.New()
+		t.orders.public[status], t.orders.heads[status] = byRank.New(), byRank.New()
 	}
-	t.orders.expiry = byExpiry.New()
-	t.orders.terms = newPostings(lessRank)
+	t.orders.expiry, t.orders.best = byExpiry.New(), byRank.New()
+	t.orders.terms, t.orders.wide = newPostings(lessRank), map[*taskProject]struct{}{}
 	t.orders.subjects = newPostings(func(a, b *taskProject) bool { return a.id.Compare(b.id) > 0 })
 	return t
 }
@@ -157,44 +175,91 @@ func (t *Tasks) Has(project id.ID) bool {
 	return t.mu.projects[project] != nil
 }
 
+// status returns the status of a task now.
+func (t *Tasks) status(n *taskNode) work.TaskStatus {
+	if n.record.Until != 0 && n.record.expiry().expiredBy(t.orders.moved) {
+		return n.record.Then
+	}
+	return n.record.Status
+}
+
 func (t *Tasks) linkTask(n *taskNode) {
+	p := n.project
+	t.unpark(p, n)
 	if until := n.record.Until; until != 0 {
 		t.orders.expiry.Set(n)
 		if !n.record.expiry().expiredBy(t.orders.moved) && until < t.next.Load() {
 			t.next.Store(until)
 		}
 	}
-	if order := t.order(n); order != nil {
-		order.Set(n)
-		t.addTerms(n, order)
+	if p.kept.weight += n.record.Terms.weight(); p.kept.big == nil && p.kept.weight > t.limits.big {
+		t.regroup(p, n, true)
+	}
+	status := t.status(n)
+	if p.public {
+		t.orders.counts[status]++
+	}
+	small := p.kept.big == nil
+	switch {
+	case !small:
+		t.linkBig(n)
+	case p.public:
+		t.orders.public[status].Set(n)
+	}
+	if status != work.TaskOpen {
+		return
+	}
+	if small && offered(p) {
+		n.record.Terms.each(func(term string) { t.orders.terms.set(term, n) })
+	}
+	if p.kept.best == nil || lessRank(n, p.kept.best) {
+		t.setBest(p, n)
 	}
 }
 
 func (t *Tasks) unlinkTask(n *taskNode) {
+	p, status := n.project, t.status(n)
+	t.unpark(p, nil)
 	if n.record.Until != 0 {
 		t.orders.expiry.Delete(n)
 	}
-	if order := t.order(n); order != nil {
-		order.Delete(n)
-		t.removeTerms(n, order)
+	if p.public {
+		t.orders.counts[status]--
+	}
+	small := p.kept.big == nil
+	switch {
+	case !small:
+		t.unlinkBig(n)
+	case p.public:
+		t.orders.public[status].Delete(n)
+	}
+	if small && status == work.TaskOpen && offered(p) {
+		n.record.Terms.each(func(term string) { t.orders.terms.delete(term, n) })
+	}
+	if p.kept.best == n {
+		t.setBest(p, t.bestBut(p, n))
+	}
+	if p.kept.weight -= n.record.Terms.weight(); !small && p.kept.weight < t.limits.small {
+		t.regroup(p, n, false)
 	}
 }
 
-// order returns the list for the status of a node, nil for a status that no query lists.
-func (t *Tasks) order(n *taskNode) sorted.Set[*taskNode] {
-	status, p := n.record.Status, n.project
-	if n.record.Until != 0 && n.record.expiry().expiredBy(t.orders.moved) {
-		status = n.record.Then
-	}
-	switch {
-	case p.public:
-		return t.orders.public[status]
-	case status != work.TaskOpen:
+// bestBut returns the best OPEN task of a project apart from one that is removed, nil if there is
+// none.
+func (t *Tasks) bestBut(p *taskProject, removed *taskNode) (best *taskNode) {
+	if big := p.kept.big; big != nil {
+		// OPEN is the first status.
+		if len(big.ranked) > 0 && t.status(big.ranked[0]) == work.TaskOpen {
+			return big.ranked[0]
+		}
 		return nil
-	case p.kept.open == nil:
-		p.kept.open = byRank.New()
 	}
-	return p.kept.open
+	for _, n := range p.nodes {
+		if n != removed && (best == nil || lessRank(n, best)) && t.status(n) == work.TaskOpen {
+			best = n
+		}
+	}
+	return best
 }
 
 // Put adds a task or replaces its entry. It reports whether it is the first of its project; then
@@ -247,14 +312,12 @@ func (t *Tasks) moveSome(now int64) {
 	})
 	for _, n := range over {
 		t.unlinkTask(n)
+		// It is the next in the order of expiry, so the status of no other task changes.
+		t.orders.moved = n.record.expiry()
+		t.linkTask(n)
 	}
 	if next > now {
 		t.orders.moved = lastOf(now)
-	} else {
-		t.orders.moved = over[len(over)-1].record.expiry()
-	}
-	for _, n := range over {
-		t.linkTask(n)
 	}
 	t.next.Store(next)
 }
@@ -269,7 +332,45 @@ func (t *Tasks) Public(
 	t.move(now)
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	return placesBehind(t.orders.public[status], after, limit)
+	found := placesBehind(t.orders.public[status], after, limit)
+	if t.orders.heads[status].Len() == 0 {
+		return found
+	}
+	found = append(found, t.bigPlacesBehind(status, after, limit)...)
+	slices.SortFunc(found, func(a, b TaskPlace) int { return a.Compare(b.TaskPosition) })
+	return found[:min(len(found), limit)]
+}
+
+// bigPlacesBehind lists tasks of big public projects after a position.
+func (t *Tasks) bigPlacesBehind(
+	status work.TaskStatus, after TaskPosition, limit int,
+) (found []TaskPlace) {
+	lists := merge[*taskNode]{less: lessRank}
+	take := func(n *taskNode) bool {
+		found = append(found, placeOf(n))
+		return len(found) < limit
+	}
+	look := func(head *taskNode) bool {
+		if !lists.upTo(head, take) {
+			return false
+		}
+		from := TaskPosition{Priority: head.record.Priority}
+		if from.Priority == after.Priority {
+			from = after
+		}
+		lists.add(t.behind(head.project.kept.big, status, from))
+		return true
+	}
+	heads := t.orders.heads[status]
+	if after == (TaskPosition{}) {
+		heads.Scan(look)
+	} else {
+		heads.Ascend(&taskNode{record: TaskEntry{Priority: after.Priority}}, look)
+	}
+	if len(found) < limit {
+		lists.rest(take)
+	}
+	return found
 }
 
 // placesBehind lists tasks of an order after a position.
@@ -295,30 +396,7 @@ func (t *Tasks) CountPublic(status work.TaskStatus, now int64) int {
 	t.move(now)
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	return t.orders.public[status].Len()
-}
-
-// Own returns the projects that are not public, have an agent as a member and have OPEN tasks now.
-// The project with the best task comes first.
-func (t *Tasks) Own(agent id.ID, now int64) []id.ID {
-	t.move(now)
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	var best []TaskPlace
-	for _, p := range t.mu.members[agent] {
-		if p.kept.open == nil {
-			continue
-		}
-		if n, any := p.kept.open.Min(); any {
-			best = append(best, placeOf(n))
-		}
-	}
-	slices.SortFunc(best, func(a, b TaskPlace) int { return a.Compare(b.TaskPosition) })
-	found := make([]id.ID, len(best))
-	for at := range best {
-		found[at] = best[at].Project
-	}
-	return found
+	return t.orders.counts[status]
 }
 
 // Due returns up to limit projects, each once, that have expired claims whose expiry is not

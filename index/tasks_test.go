@@ -19,6 +19,7 @@ import (
 // tasksModel answers queries by a full scan.
 type tasksModel struct {
 	projects map[id.ID]*ProjectTasks
+	parked   map[id.ID]bool
 	now      int64
 }
 
@@ -54,25 +55,35 @@ func (m *tasksModel) public(status work.TaskStatus) (places []TaskPlace) {
 	return sortPlaces(places)
 }
 
-// among are the claims of some projects by expiry, and their BLOCKED tasks by age.
+// among are the claims of some projects by expiry, and their BLOCKED tasks by age, up to a limit
+// for each project.
 func (m *tasksModel) among(asked []id.ID, limit int) (claims []ClaimPlace, blocked []TaskPlace) {
-	m.each(func(project id.ID, p *ProjectTasks, entry TaskEntry) {
-		if !slices.Contains(asked, project) {
-			return
-		}
-		if entry.Until > m.now {
-			claims = append(claims, ClaimPlace{Expiry{entry.Until, entry.Task}, project})
-		}
-		if m.status(entry) == work.TaskBlocked {
-			place := TaskPlace{TaskPosition{entry.Priority, entry.Task}, project}
-			blocked = append(blocked, place)
-		}
-	})
-	slices.SortFunc(claims, func(a, b ClaimPlace) int {
+	byExpiry := func(a, b ClaimPlace) int {
 		return cmp.Or(cmp.Compare(a.Until, b.Until), a.Task.Compare(b.Task))
-	})
-	slices.SortFunc(blocked, func(a, b TaskPlace) int { return a.Task.Compare(b.Task) })
-	return claims[:min(len(claims), limit)], blocked[:min(len(blocked), limit)]
+	}
+	byAge := func(a, b TaskPlace) int { return a.Task.Compare(b.Task) }
+	for project, p := range m.projects {
+		if !slices.Contains(asked, project) {
+			continue
+		}
+		var held []ClaimPlace
+		var stuck []TaskPlace
+		for _, entry := range p.Entries {
+			if entry.Until > m.now {
+				held = append(held, ClaimPlace{Expiry{entry.Until, entry.Task}, project})
+			}
+			if m.status(entry) == work.TaskBlocked {
+				stuck = append(stuck, TaskPlace{TaskPosition{entry.Priority, entry.Task}, project})
+			}
+		}
+		slices.SortFunc(held, byExpiry)
+		slices.SortFunc(stuck, byAge)
+		claims = append(claims, held[:min(len(held), limit)]...)
+		blocked = append(blocked, stuck[:min(len(stuck), limit)]...)
+	}
+	slices.SortFunc(claims, byExpiry)
+	slices.SortFunc(blocked, byAge)
+	return claims, blocked
 }
 
 func (m *tasksModel) own(agent id.ID) (projects []id.ID) {
@@ -90,13 +101,16 @@ func (m *tasksModel) own(agent id.ID) (projects []id.ID) {
 	return projects
 }
 
-// skilled returns the tasks that have a term, working the projects that have one; the empty term
-// matches all projects.
-func (m *tasksModel) skilled(term string) (places []TaskPlace) {
+// offered returns the projects that have a task with a term, each with the best, working the
+// projects that have one; the empty term matches all.
+func (m *tasksModel) offered(term string) (places []TaskPlace) {
+	known := map[id.ID]bool{}
 	for _, place := range m.public(work.TaskOpen) {
 		p := m.projects[place.Project]
 		at := slices.IndexFunc(p.Entries, func(e TaskEntry) bool { return e.Task == place.Task })
-		if p.Active && has(p.Entries[at].Terms, term) {
+		if p.Active && !m.parked[place.Project] && !known[place.Project] &&
+			(term == "" || has(p.Entries[at].Terms, term)) {
+			known[place.Project] = true
 			places = append(places, place)
 		}
 	}
@@ -104,10 +118,8 @@ func (m *tasksModel) skilled(term string) (places []TaskPlace) {
 }
 
 func (m *tasksModel) working(term string) (projects []id.ID) {
-	for _, place := range m.public(work.TaskOpen) {
-		p := m.projects[place.Project]
-		about := term == "" || has(p.Subjects, term)
-		if p.Active && about && !slices.Contains(projects, place.Project) {
+	for _, place := range m.offered("") {
+		if term == "" || has(m.projects[place.Project].Subjects, term) {
 			projects = append(projects, place.Project)
 		}
 	}
@@ -131,6 +143,7 @@ func (m *tasksModel) due() map[id.ID]bool {
 }
 
 func (m *tasksModel) put(project id.ID, entry TaskEntry) (first bool) {
+	delete(m.parked, project)
 	p := m.projects[project]
 	if p == nil {
 		p, first = new(ProjectTasks), true
@@ -148,7 +161,11 @@ func (m *tasksModel) drop(project, task id.ID) {
 	if p == nil {
 		return
 	}
+	before := len(p.Entries)
 	p.Entries = slices.DeleteFunc(p.Entries, func(e TaskEntry) bool { return e.Task == task })
+	if len(p.Entries) < before {
+		delete(m.parked, project)
+	}
 	if len(p.Entries) == 0 {
 		delete(m.projects, project)
 	}
@@ -161,6 +178,17 @@ func (m *tasksModel) setAudience(project id.ID, public bool, members []id.ID) {
 			p.Members = nil
 		}
 	}
+}
+
+// advance moves the time on. A claim that expires makes its project one with work again.
+func (m *tasksModel) advance(millis int64) {
+	was := m.now
+	m.now += millis
+	m.each(func(project id.ID, _ *ProjectTasks, entry TaskEntry) {
+		if entry.Until > was && entry.Until <= m.now {
+			delete(m.parked, project)
+		}
+	})
 }
 
 // drawn draws the parts of random steps.
@@ -208,7 +236,7 @@ func (d drawn) entry(project id.ID, now int64) TaskEntry {
 
 func (d drawn) step(tasks *Tasks, model *tasksModel) {
 	project := d.project()
-	switch d.ByteRange("step", 0, 10) {
+	switch d.ByteRange("step", 0, 11) {
 	case 0, 1, 2, 3:
 		entry := d.entry(project, model.now)
 		if got, want := tasks.Put(project, entry), model.put(project, entry); got != want {
@@ -239,6 +267,7 @@ func (d drawn) step(tasks *Tasks, model *tasksModel) {
 			other.put(project, d.entry(project, model.now))
 		}
 		delete(model.projects, project)
+		delete(model.parked, project)
 		if p := other.projects[project]; p != nil && len(p.Entries) > 0 {
 			all.Entries = slices.Clone(p.Entries)
 			p.Public, p.Members = all.Public, all.Members
@@ -246,8 +275,14 @@ func (d drawn) step(tasks *Tasks, model *tasksModel) {
 			model.projects[project] = p
 		}
 		tasks.Replace(project, all)
+	case 9:
+		// A reader has looked at the project, so claims that have expired are moved.
+		tasks.Offered("", model.now, 1)
+		if tasks.Park(project, 0); model.projects[project] != nil {
+			model.parked[project] = true
+		}
 	default:
-		model.now += rapid.Int64Range(0, 8).Draw(d.T, "time goes on")
+		model.advance(rapid.Int64Range(0, 8).Draw(d.T, "time goes on"))
 	}
 }
 
@@ -294,6 +329,9 @@ func (d drawn) check(tasks *Tasks, model *tasksModel) {
 	}
 	for status := work.TaskStatus(0); status <= work.TaskCancelled; status++ {
 		got := pages(tasks, status, model.now, size)
+		if !status.Final() && tasks.CountPublic(status, model.now) != len(model.public(status)) {
+			d.Fatalf("%s: the count is %d", status, tasks.CountPublic(status, model.now))
+		}
 		if want := model.public(status); !status.Final() && status != 0 {
 			same(status.String(), got, want)
 		} else if len(got) > 0 {
@@ -301,12 +339,12 @@ func (d drawn) check(tasks *Tasks, model *tasksModel) {
 		}
 	}
 	same("due", dueAll(tasks, model.now, size), model.due())
-	for _, term := range []string{"go", "sql", "c", "d"} {
-		want := model.skilled(term)
-		same(term, tasks.Skilled(term, model.now, TaskPosition{}, 100), want)
-		if half := len(want) / 2; half > 0 {
-			after := want[half-1].TaskPosition
-			same(term, tasks.Skilled(term, model.now, after, 100), want[half:])
+	for _, term := range []string{"", "go", "sql", "c", "d"} {
+		want := model.offered(term)
+		got, more := tasks.Offered(term, model.now, size)
+		same(term, got, want[:min(size, len(want))])
+		if more != (len(want) > size) {
+			d.Fatalf("%q: there are more than %d of %d: %v", term, size, len(want), more)
 		}
 		same(term, tasks.Working(term, model.now, 100), model.working(term))
 	}
@@ -340,7 +378,12 @@ func (d drawn) check(tasks *Tasks, model *tasksModel) {
 func TestTasksAnswerAsTheModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, tasks := drawn{t}, NewTasks()
-		model := &tasksModel{projects: map[id.ID]*ProjectTasks{}, now: 100}
+		if rapid.Bool().Draw(t, "low limits") {
+			tasks.limits = bigLimits{big: 6, small: 3, wide: 2, narrow: 2}
+		}
+		model := &tasksModel{
+			projects: map[id.ID]*ProjectTasks{}, parked: map[id.ID]bool{}, now: 100,
+		}
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			d.step(tasks, model)
 			if rapid.Bool().Draw(t, "check") {

@@ -16,9 +16,9 @@ type ClaimPlace struct {
 // amongSeenMax bounds how many tasks one query looks at.
 const amongSeenMax = 100_000
 
-// Among finds what is under way in some projects now: up to limit live claims, the one that expires
-// first is the first, and up to limit BLOCKED tasks, the oldest first. It looks at the unfinished
-// tasks of these projects, at most 100,000.
+// Among finds what is under way in some projects now: up to limit live claims of each, the one that
+// expires first is the first, and up to limit BLOCKED tasks of each, the oldest first. It looks at
+// the unfinished tasks of these projects, in their order, at most 100,000.
 func (t *Tasks) Among(
 	projects []id.ID, now int64, limit int,
 ) (claims []ClaimPlace, blocked []TaskPlace) {
@@ -33,6 +33,7 @@ func (t *Tasks) Among(
 		if seen += len(p.nodes); seen > amongSeenMax {
 			break
 		}
+		firstClaim, firstBlocked := len(claims), len(blocked)
 		for _, n := range p.nodes {
 			status := n.record.Status
 			switch until := n.record.Until; {
@@ -45,8 +46,11 @@ func (t *Tasks) Among(
 				blocked = append(blocked, placeOf(n))
 			}
 		}
+		slices.SortFunc(claims[firstClaim:], func(a, b ClaimPlace) int { return a.compare(b.Expiry) })
+		claims = claims[:min(len(claims), firstClaim+limit)]
+		blocked = blocked[:min(len(blocked), firstBlocked+limit)]
 	}
 	slices.SortFunc(claims, func(a, b ClaimPlace) int { return a.compare(b.Expiry) })
 	slices.SortFunc(blocked, func(a, b TaskPlace) int { return a.Task.Compare(b.Task) })
-	return claims[:min(len(claims), limit)], blocked[:min(len(blocked), limit)]
+	return claims, blocked
 }

@@ -2,6 +2,7 @@ package index
 
 import (
 	"slices"
+	"sort"
 	"strings"
 	"unique"
 
@@ -59,6 +60,15 @@ func (t Terms) each(yield func(term string)) {
 	}
 }
 
+// weight is the number of entries in the lists of records that a record with these terms has.
+func (t Terms) weight() int32 {
+	if t == (Terms{}) {
+		return 1
+	}
+	// #nosec G115 -- the terms of a record are bounded
+	return int32(2 + strings.Count(t.joined.Value(), termBreak))
+}
+
 // postings maps a term to the sorted values that have it. The empty term is used as the list of all
 // values.
 type postings[T any] struct {
@@ -94,4 +104,47 @@ func (p postings[T]) scan(term string, yield func(one T) bool) {
 	if order := p.orders[term]; order != nil {
 		order.Scan(yield)
 	}
+}
+
+// termLists maps a term to the values of one project that have it, in order. There are no empty
+// lists.
+type termLists[T comparable] struct {
+	lists map[string][]T
+	less  func(a, b T) bool
+}
+
+func newTermLists[T comparable](less func(a, b T) bool) termLists[T] {
+	return termLists[T]{lists: map[string][]T{}, less: less}
+}
+
+// place returns the index of a value in a list, or where it has to be inserted.
+func (l termLists[T]) place(list []T, one T) int {
+	if last := len(list) - 1; last < 0 || l.less(list[last], one) {
+		// A new record is nearly always appended.
+		return last + 1
+	}
+	return sort.Search(len(list), func(at int) bool { return !l.less(list[at], one) })
+}
+
+// add adds a value to the list of a term, and returns that list.
+func (l termLists[T]) add(term string, one T) []T {
+	list, known := l.lists[term]
+	if !known {
+		term = strings.Clone(term)
+	}
+	list = slices.Insert(list, l.place(list, one), one)
+	l.lists[term] = list
+	return list
+}
+
+// remove removes a value from the list of a term. It returns what is left of the list, and whether
+// the value was the first.
+func (l termLists[T]) remove(term string, one T) (list []T, first bool) {
+	list = l.lists[term]
+	at := l.place(list, one)
+	list = slices.Delete(list, at, at+1)
+	if l.lists[term] = list; len(list) == 0 {
+		delete(l.lists, term)
+	}
+	return list, at == 0
 }
