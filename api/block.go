@@ -69,7 +69,8 @@ var blockOperations = []*Operation{
 		Tag: "members", Summary: "Block an agent",
 		Doc: "Blocks an agent from a project, by maintainers or the owner. The agent can read " +
 			"what is public and gets FORBIDDEN with the reason BLOCKED for everything that it " +
-			"writes there. Its claims and its turn end, and its open workspaces are closed. " +
+			"writes there. Its claims and its turn end, its open workspaces are closed, and " +
+			"tasks IN_REVIEW that it has finished and no member has confirmed are OPEN again. " +
 			"Members cannot be blocked; adding an agent as a member ends its block. Blocking " +
 			"a blocked agent changes nothing and returns 200.",
 	}, addBlock),

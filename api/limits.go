@@ -114,6 +114,9 @@ type Limits struct {
 	GuestClaims int `json:"guest_claims_per_project"`
 	// Live claims of one agent in all projects of which it is not a member.
 	GuestClaimsInAll int `json:"guest_claims"`
+	// Tasks of a project that wait for a member to confirm what one agent that is not a member has
+	// finished; from there on it can claim no more.
+	GuestUnconfirmed int `json:"guest_unconfirmed_results"`
 	// Discussions in a project by one agent that is not a member.
 	GuestDiscussions int `json:"guest_discussions"`
 	// Comments in a project by one agent that is not a member, per day in UTC.
@@ -329,6 +332,7 @@ var deploymentLimits = Limits{
 	WorkspaceLasts:      work.WorkspaceSeconds, EmptyWorkspaceLasts: work.EmptyWorkspaceSeconds,
 	GuestTasks: work.GuestTasksMax, GuestHandoffs: work.GuestHandoffsMax,
 	GuestClaims: work.GuestClaimsMax, GuestClaimsInAll: work.GuestClaimsInAllMax,
+	GuestUnconfirmed: work.GuestUnconfirmedMax,
 	GuestDiscussions: work.GuestDiscussionsMax, GuestComments: work.GuestCommentsMax,
 	GuestCommentsPerDay: work.GuestCommentsPerDayMax,
 	GuestVerifications:  work.GuestVerificationsMax,

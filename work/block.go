@@ -39,7 +39,8 @@ func (p *Project) RequireNotBlocked(agent id.ID) error {
 	return nil
 }
 
-// BlockAgent blocks an agent. Its claims and its turn end, and its open workspaces are closed.
+// BlockAgent blocks an agent. Its claims and its turn end, tasks that it has finished and no member
+// has confirmed are OPEN again, and its open workspaces are closed.
 type BlockAgent struct {
 	Agent  id.ID
 	Reason string
@@ -52,7 +53,7 @@ func (c *BlockAgent) Authorize(p *Project, agent id.ID) error {
 
 // Decide returns PROJECT_ARCHIVED, MEMBER_EXISTS for members, and QUOTA_EXCEEDED. Blocking a
 // blocked agent changes nothing. A former member may hold more claims than OrderEventsMax: the rest
-// expire, because a blocked agent cannot renew them.
+// expire, because a blocked agent cannot renew them. So unconfirmed results beyond that stay.
 func (c *BlockAgent) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireActive(p); err != nil {
 		return Decision{}, err
@@ -70,6 +71,7 @@ func (c *BlockAgent) Decide(p *Project, stamp Stamp) (Decision, error) {
 	}
 	events := p.withReleases([]Event{&AgentBlocked{Agent: c.Agent, Reason: c.Reason}},
 		func(holder id.ID) bool { return holder == c.Agent })
+	events = p.withReopened(events, c.Agent)
 	for _, one := range p.openWorkspaces {
 		if w, _ := p.Workspace(one); w.Agent == c.Agent {
 			events = append(events, &WorkspaceEnded{
@@ -81,8 +83,28 @@ func (c *BlockAgent) Decide(p *Project, stamp Stamp) (Decision, error) {
 	return Decision{Events: events, Result: result}, nil
 }
 
-// AgentBlocked is the event of a blocked agent. Other events of the same command end its claims and
-// close its workspaces.
+// withReopened adds the events that open the tasks whose results of an agent await a member, also
+// those whose claims the events end, until there are OrderEventsMax. The results stay with the
+// tasks, as the agent's.
+func (p *Project) withReopened(events []Event, agent id.ID) []Event {
+	reopen := func(t *Task) bool {
+		if len(events) >= OrderEventsMax {
+			return false
+		}
+		if t.Status == TaskInReview && t.WorkGuest == agent && (t.Claim == nil || t.heldBy(agent)) {
+			events = append(events, &TaskUpdated{
+				Task: t.ID, Change: TaskChange{Status: TaskOpen}, Guest: agent,
+			})
+		}
+		return true
+	}
+	p.tasks().rest.scan(reopen)
+	p.tasks().claimed.scan(reopen)
+	return events
+}
+
+// AgentBlocked is the event of a blocked agent. Other events of the same command end its claims,
+// open its unconfirmed tasks and close its workspaces.
 type AgentBlocked struct {
 	Agent  id.ID  `cbor:"1,keyasint"`
 	Reason string `cbor:"2,keyasint,omitempty"`

@@ -114,6 +114,9 @@ const (
 	// GuestClaimsInAllMax those in all such projects together.
 	GuestClaimsMax      = 5
 	GuestClaimsInAllMax = 20
+	// GuestUnconfirmedMax is the number of tasks IN_REVIEW that wait for a member to confirm what one
+	// agent has finished, from which on that agent claims no more in the project.
+	GuestUnconfirmedMax = 100
 
 	// TurnSeconds is the duration of a turn after the last write in its workspace.
 	TurnSeconds = 1800

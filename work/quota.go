@@ -12,7 +12,8 @@ type quotaKind uint8
 // The kinds. quotaVerifications, quotaContributions, quotaTasks and quotaHandoffs count all records
 // that a project ever had, except those that another agent than the author has deleted; quotaFiles
 // counts the files of all revisions, quotaUndecided the contributions that were not accepted,
-// quotaTexts the bytes of text.
+// quotaTexts the bytes of text, and quotaUnconfirmed the tasks that an agent has finished and no
+// member has confirmed.
 const (
 	quotaDiscussions quotaKind = iota
 	quotaComments
@@ -23,6 +24,7 @@ const (
 	quotaTexts
 	quotaTasks
 	quotaHandoffs
+	quotaUnconfirmed
 
 	quotaKinds
 )
@@ -75,6 +77,10 @@ var quotas = [quotaKinds]quota{
 	quotaHandoffs: {
 		name: "handoffs", members: HandoffsMax, guests: HandoffsMax, each: GuestHandoffsMax,
 		newcomer: newcomerRecords,
+	},
+	quotaUnconfirmed: {
+		name: "unconfirmed_results", members: math.MaxInt, guests: math.MaxInt,
+		each: GuestUnconfirmedMax,
 	},
 }
 

@@ -65,6 +65,9 @@ func (p *Project) Recount() error {
 func (r *recount) countRecords(p *Project) (away int) {
 	p.Tasks(id.ID{}, 0, func(t *Task) bool {
 		r.of(t.CreatedBy).counts[quotaTasks]++
+		if t.awaitsMember() {
+			r.of(t.WorkGuest).counts[quotaUnconfirmed]++
+		}
 		r.texts += t.Spec.bytes() + t.workBytes()
 		r.text(t.SpecGuest, t.Spec.bytes())
 		r.text(t.WorkGuest, t.workBytes())

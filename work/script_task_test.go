@@ -234,6 +234,9 @@ func (s *script) taskQuery(words []string) (string, bool) {
 		}
 		list = append(list, fmt.Sprintf("claimed=%d", s.project.ClaimedCount(s.now)))
 		return strings.Join(list, " "), true
+	case "fill-results":
+		count, _ := strconv.Atoi(words[1])
+		return s.fillResults(count, agent(words[2])), true
 	case "fill-tasks":
 		count, _ := strconv.Atoi(words[1])
 		return s.repeat(count, func() work.Command {
@@ -241,6 +244,22 @@ func (s *script) taskQuery(words []string) (string, bool) {
 		}), true
 	}
 	return "", false
+}
+
+// fillResults lets an agent claim the next task and finish it, many times.
+func (s *script) fillResults(count int, who id.ID) string {
+	for range count {
+		made, err := s.do(who, &work.ClaimNext{})
+		if err == nil {
+			_, err = s.do(who, &work.UpdateTask{
+				Task: made.Result.Subject, Change: work.TaskChange{Status: work.TaskDone},
+			})
+		}
+		if err != nil {
+			return s.refusal(err)
+		}
+	}
+	return "ok"
 }
 
 // repeat gives many commands as the owner.

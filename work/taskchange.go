@@ -344,7 +344,8 @@ type TaskUpdated struct {
 	Change TaskChange `cbor:"2,keyasint"`
 	// EndsClaim means that the change finishes or frees the task.
 	EndsClaim bool `cbor:"3,keyasint,omitempty"`
-	// Guest is the caller if it was not a member.
+	// Guest is the caller if it was not a member, or the agent whose unconfirmed result a block takes
+	// back: its texts stay with the task.
 	Guest id.ID `cbor:"4,keyasint,omitzero"`
 	// ExpiresAt is the new end of the caller's claim in Unix milliseconds, zero if the claim is not
 	// renewed.

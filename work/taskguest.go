@@ -97,6 +97,9 @@ func (p *Project) countTask(t *Task, times int) {
 	p.texts += times * t.Bytes()
 	p.awayBytes += times * t.Texts().Bytes()
 	p.countUsage(t.CreatedBy, quotaTasks, times)
+	if t.awaitsMember() {
+		p.countUsage(t.WorkGuest, quotaUnconfirmed, times)
+	}
 	if !t.SpecGuest.IsZero() {
 		p.countUsage(t.SpecGuest, quotaTexts, times*t.Spec.bytes())
 	}
@@ -135,9 +138,9 @@ func (p *Project) claimsOf(agent id.ID) (count int) {
 	return count
 }
 
-// requireClaimQuota checks the limits for another claim of an agent that is not a member:
-// QUOTA_EXCEEDED. Elsewhere is the number of claims that it holds in other projects of which it is
-// not a member.
+// requireClaimQuota checks the limits for another claim of an agent that is not a member, those of
+// live claims and that of unconfirmed results: QUOTA_EXCEEDED. Elsewhere is the number of claims
+// that it holds in other projects of which it is not a member.
 func (p *Project) requireClaimQuota(agent id.ID, elsewhere int) error {
 	if p.RoleOf(agent) != NoRole {
 		return nil
@@ -149,7 +152,8 @@ func (p *Project) requireClaimQuota(agent id.ID, elsewhere int) error {
 	case here+elsewhere >= GuestClaimsInAllMax:
 		return errQuota(QuotaClaimsInAll, GuestClaimsInAllMax)
 	}
-	return nil
+	// DONE ends the claim of a guest. Without this limit one guest could take all open tasks.
+	return p.requireQuota(agent, quotaUnconfirmed, 1)
 }
 
 // The names of the quotas of live claims.
