@@ -260,7 +260,7 @@ func (s *saver) saveAt(position uint64, taken changes) error {
 		e.space.unfit.Store(true)
 		return err
 	}
-	if _, err := e.blobs.Pack(position); err != nil {
+	if err := e.blobs.Pack(position); err != nil {
 		return fmt.Errorf("pack: %w", err)
 	}
 	e.recents.packed(taken.recent)
@@ -312,7 +312,7 @@ func (s *saver) saveAt(position uint64, taken changes) error {
 	}
 	if e.blobs.NeedsMerge() && e.space.roomy(e.blobs.MergeBytes()) {
 		// A Drop may take long: it reads all projects. The next save merges what is left.
-		if _, err := e.blobs.TryMerge(nil); err != nil {
+		if err := e.blobs.TryMerge(); err != nil {
 			return fmt.Errorf("merge packs: %w", err)
 		}
 	}

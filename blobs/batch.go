@@ -1,7 +1,5 @@
 package blobs
 
-import "fmt"
-
 // Batch is a pack that is being written, for contents that are too many for a log entry: they are
 // durable BEFORE the entry that names them. A batch has one user at a time. Memory holds the hashes
 // of its contents and about a megabyte.
@@ -27,10 +25,7 @@ func (s *Store) Begin() (*Batch, error) {
 // Add writes a content, once. h has to be Sum(content); the content is not kept. A content that the
 // store has already is written too: the time that this takes does not depend on what is stored.
 func (b *Batch) Add(h Hash, content []byte) error {
-	if len(content) > BlobBytesMax {
-		panic(fmt.Sprintf("blobs: blob of %d bytes is over the limit of %d",
-			len(content), BlobBytesMax))
-	}
+	mustFit(content)
 	if b.added[h] {
 		return nil
 	}

@@ -51,7 +51,7 @@ func TestBatch(t *testing.T) {
 	}
 	b.Abort()
 	mustPack(t, s, 1)
-	if _, err := s.Merge(nil); err != nil {
+	if err := s.TryMerge(); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
@@ -110,7 +110,7 @@ func TestBatchesOfTheSame(t *testing.T) {
 		once += int64(len(content))
 	}
 	for s.NeedsMerge() {
-		if _, err := s.Merge(nil); err != nil {
+		if err := s.TryMerge(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -88,8 +88,8 @@ func BenchmarkPack100k(b *testing.B) {
 			n++
 		}
 		b.StartTimer()
-		if st := mustPack(b, s, 1); st.Blobs != benchBlobs {
-			b.Fatal(st)
+		if packed := mustPack(b, s, 1); packed != benchBlobs {
+			b.Fatal(packed)
 		}
 	}
 }
@@ -106,8 +106,8 @@ func BenchmarkMerge400k(b *testing.B) {
 			}
 		}
 		b.StartTimer()
-		if st, err := s.Merge(nil); err != nil || st.MergedPacks != 4 {
-			b.Fatal(st, err)
+		if err := s.TryMerge(); err != nil || s.Stats().Packs != 1 {
+			b.Fatal(s.Stats(), err)
 		}
 		b.StopTimer()
 		s.Close()

@@ -49,7 +49,6 @@ func (f bloom) mayHave(h *Hash) bool {
 // positive only delays the removal of a blob.
 type touched struct {
 	bits [touchedWords]atomic.Uint64
-	any  atomic.Bool
 }
 
 const (
@@ -65,15 +64,9 @@ func (t *touched) mark(h *Hash) {
 			w.Or(bit)
 		}
 	}
-	if !t.any.Load() {
-		t.any.Store(true)
-	}
 }
 
 func (t *touched) has(h *Hash) bool {
-	if t == nil {
-		return false
-	}
 	for i := range touchedProbes {
 		x := le.Uint64(h[8*i:])
 		if t.bits[x>>6%touchedWords].Load()&(1<<(x&63)) == 0 {

@@ -41,7 +41,7 @@ func TestPackReadsContentsBack(t *testing.T) {
 			changed = true
 		}
 	}
-	_, err := s.Pack(2)
+	err := s.Pack(2)
 	if d.Before = nil; !changed || !errors.Is(err, ErrCorrupt) {
 		t.Fatalf("changed: %v, pack: %v", changed, err)
 	}
@@ -82,63 +82,6 @@ func TestHashesWithACommonPrefix(t *testing.T) {
 	}
 }
 
-// TestHasOutlastsAPack asks for blobs, recent and packed: they outlast a Merge behind the next
-// Pack, which does not even look at them, and go with a Merge behind the one after it.
-func TestHasOutlastsAPack(t *testing.T) {
-	for _, recent := range []bool{true, false} {
-		s := mustOpen(t, Options{Dir: "d", CacheBytes: 1, disk: disktest.New()})
-		content := []byte("content")
-		h := Sum(content)
-		s.Add(1, h, content)
-		if !recent {
-			mustPack(t, s, 1)
-		}
-		if !s.Has(h) {
-			t.Fatal("it is not there")
-		}
-		mustPack(t, s, 1)
-		if st, err := s.Merge(none); err != nil || st != (MergeStats{}) {
-			t.Errorf("recent %v: merge: %+v, %v", recent, st, err)
-		}
-		if got, err := s.Get(h); string(got) != "content" {
-			t.Errorf("recent %v: a blob that Has has answered for is gone: %v", recent, err)
-		}
-		mustPack(t, s, 1)
-		if st, err := s.Merge(none); err != nil || st.DroppedBlobs != 1 || s.Has(h) {
-			t.Errorf("recent %v: it does not go: %+v, %v", recent, st, err)
-		}
-		s.Close()
-	}
-}
-
-// TestPacksDuringMerge asks for a blob after a Merge has decided to leave it out, and packs twice
-// before the Merge ends: the answer holds until then.
-func TestPacksDuringMerge(t *testing.T) {
-	s, all := packed(t, disktest.New())
-	var first *Hash
-	calls := 0
-	_, err := s.Merge(func(h Hash) bool {
-		// The page is sampled before it is decided about each blob.
-		switch calls++; calls - len(all) {
-		case 1:
-			first = &h
-		case 2:
-			if !s.Has(*first) {
-				t.Error("it is not there while the merge is under way")
-			}
-			mustPack(t, s, 1)
-			mustPack(t, s, 1)
-		}
-		return false
-	})
-	if err != nil || first == nil {
-		t.Fatal(err, calls)
-	}
-	if got, err := s.Get(*first); err != nil || Sum(got) != *first {
-		t.Errorf("a blob that Has has answered for is gone: %v", err)
-	}
-}
-
 // hookedDisk calls a function once AFTER the next read, before the caller sees what was read.
 type hookedDisk struct {
 	*disktest.Disk
@@ -164,22 +107,22 @@ func (f *hookedFile) ReadAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-// TestHasRacesWithMerge has a Merge drop everything between the look at an index and the answer:
+// TestHasRacesWithMerge has a Drop remove everything between the look at an index and the answer:
 // the answer is that of the store as it is then.
 func TestHasRacesWithMerge(t *testing.T) {
 	d := &hookedDisk{Disk: disktest.New()}
 	s, all := packed(t, d)
 	d.after = func() {
-		if st, err := s.Merge(none); err != nil || st.DroppedBlobs != len(all) {
-			t.Errorf("merge: %+v, %v", st, err)
+		if err := dropOthers(s, none); err != nil || s.Stats().Packs != 0 {
+			t.Errorf("drop: %+v, %v", s.Stats(), err)
 		}
 	}
 	if s.Has(Sum(all[0])) {
-		t.Error("it is there, and a merge has dropped it")
+		t.Error("it is there, and a Drop has removed it")
 	}
 }
 
-// TestGetRacesWithMerge has a Merge move a blob and close its pack while it is being read.
+// TestGetRacesWithMerge has a Drop move a blob and close its pack while it is being read.
 func TestGetRacesWithMerge(t *testing.T) {
 	d := disktest.New()
 	s, all := packed(t, d)
@@ -189,9 +132,9 @@ func TestGetRacesWithMerge(t *testing.T) {
 			return
 		}
 		d.Before = nil
-		st, err := s.Merge(func(h Hash) bool { return h == wanted })
-		if err != nil || st.MergedPacks != 1 || st.KeptBlobs != 1 {
-			t.Errorf("merge: %+v, %v", st, err)
+		err := dropOthers(s, func(h Hash) bool { return h == wanted })
+		if st := s.Stats(); err != nil || st.Packs != 1 || st.PackedBlobs != 1 {
+			t.Errorf("drop: %+v, %v", st, err)
 		}
 		merged = true
 	}

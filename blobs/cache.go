@@ -64,7 +64,7 @@ func (sh *shard) addRecent(position uint64, h Hash, content []byte, owned bool) 
 		return false
 	}
 	if r != nil {
-		// The cache has what a Merge has dropped.
+		// The cache has what a Drop has dropped.
 		sh.mu.remove(s, s.number(r))
 	}
 	one := record{hash: h, position: position, state: isRecent}

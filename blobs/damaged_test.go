@@ -80,8 +80,8 @@ func TestDamagedIsStoredAgain(t *testing.T) {
 	if !w.Has(h) || w.Damaged(h) {
 		t.Error("the log has the blob")
 	}
-	if st := mustPack(t, w.Store, 4); st.Blobs != 1 {
-		t.Errorf("%+v", st)
+	if packed := mustPack(t, w.Store, 4); packed != 1 {
+		t.Errorf("%d are packed", packed)
 	}
 	if !w.Has(h) || w.Damaged(h) {
 		t.Error("a pack has the blob")
@@ -127,7 +127,7 @@ func TestReplayStoresDamagedAgain(t *testing.T) {
 			replay.Add(uint64(n+4), Sum(content), content)
 		}
 		// A crash BEFORE the pack loses nothing.
-		if st := w.Stats(); st.RecentBlobs != 2 {
+		if st := w.Stats(); st.recentBlobs != 2 {
 			t.Errorf("%+v", st)
 		}
 		w.again()
@@ -136,15 +136,15 @@ func TestReplayStoresDamagedAgain(t *testing.T) {
 	for n, content := range [][]byte{w.first, w.sound, empty} {
 		replay.Add(uint64(n+4), Sum(content), content)
 	}
-	if st := mustPack(t, w.Store, 6); st.Blobs != 2 {
-		t.Errorf("%+v", st)
+	if packed := mustPack(t, w.Store, 6); packed != 2 {
+		t.Errorf("%d are packed", packed)
 	}
 	w.again()
 	replay = w.Replay()
 	for n, content := range [][]byte{w.first, w.sound, empty} {
 		replay.Add(uint64(n+4), Sum(content), content)
 	}
-	if st := w.Stats(); st.RecentBlobs != 0 {
+	if st := w.Stats(); st.recentBlobs != 0 {
 		t.Errorf("%+v", st)
 	}
 	w.again()
@@ -176,8 +176,8 @@ func TestCheckFindsDamage(t *testing.T) {
 	if w.Keep(Unread{Hash: Sum(w.other)}) {
 		t.Error("what the cache does not have is stored")
 	}
-	if st := mustPack(t, w.Store, 5); st.Blobs != 1 {
-		t.Errorf("%+v", st)
+	if packed := mustPack(t, w.Store, 5); packed != 1 {
+		t.Errorf("%d are packed", packed)
 	}
 	w.again()
 	mustGet(t, w.Store, w.first)

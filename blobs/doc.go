@@ -46,7 +46,7 @@
 //	per pack: number (4) | size (8) | crc of its footer (4) |
 //	crc of all before (4)
 //
-// Order of effects in Pack and Merge: the pack is written, synced, renamed and the directory synced
-// BEFORE it is read back, every hash checked; that BEFORE the manifest is replaced, synced, and
+// Order of effects in Pack and merges: the pack is written, synced, renamed and the directory is
+// synced BEFORE it is read back, every hash checked; that BEFORE the manifest is replaced, synced, and
 // read back; that BEFORE blobs leave the recent ones, or old packs are removed.
 package blobs

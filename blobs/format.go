@@ -81,7 +81,7 @@ type entry struct {
 	at       uint32 // offset of the blob in the raw block
 	size     uint32
 	blockLen uint32 // of the block with its head
-	dead     bool   // used by Merge; not stored
+	dead     bool   // left out by a merge, Purge or Drop; not stored
 }
 
 func appendEntry(b []byte, e entry) []byte {

@@ -19,7 +19,7 @@ func TestPackedAndHeld(t *testing.T) {
 	if is, err := s.Holds(some); !is || err != nil {
 		t.Errorf("a recent one: %v, %v", is, err)
 	}
-	if _, err := s.Pack(1); err != nil {
+	if err := s.Pack(1); err != nil {
 		t.Fatal(err)
 	}
 	err := s.Packed(func(hashes []Hash) error {

@@ -16,24 +16,12 @@ const (
 	tierPacks = 4
 	// tierBase is the size up to which a pack belongs to the lowest tier.
 	tierBase = 256 << 10
-	// Packs that have reached one of these sizes are merged only for what is dead in them. They
-	// bound the memory of a Merge to some 130 MB, however much is stored.
+	// Packs that have reached one of these sizes are not merged any more. They bound the memory of a
+	// merge to some 130 MB, however much is stored.
 	fullPackBytes = 4 << 30
 	fullPackBlobs = 1 << 20
 	mergeBlobs    = 2 << 20
-	// samplePages is how much of a pack's index is looked at to estimate what is dead in it.
-	samplePages = 64
 )
-
-// MergeStats is the result of a Merge.
-type MergeStats struct {
-	MergedPacks  int
-	KeptBlobs    int
-	DroppedBlobs int
-	DroppedBytes int64 // content
-	FileBytes    int64 // of the new pack
-	FreedBytes   int64 // of the packs that are gone
-}
 
 func tier(p *pack) int { return (bits.Len64(uint64(p.size)/tierBase) + 1) / 2 }
 
@@ -44,7 +32,7 @@ func (p *pack) full() bool {
 // NeedsMerge reports whether a tier is full.
 func (s *Store) NeedsMerge() bool { return len(tiered(s.list.Load().packs)) > 0 }
 
-// MergeBytes is the most that the next Merge writes while it keeps all blobs.
+// MergeBytes is the most that the next TryMerge writes.
 func (s *Store) MergeBytes() (bytes int64) {
 	for _, p := range tiered(s.list.Load().packs) {
 		bytes += p.size
@@ -81,72 +69,37 @@ func tiered(packs []*pack) []*pack {
 	return picked
 }
 
-// Merge writes the packs of full tiers, and with live also packs of which about half is dead, into
-// one new pack. Blobs that live does not answer true for are left out, except those that Has or
-// Add has answered for lately (see Has). live == nil keeps all. live is called from this goroutine
-// only, in no order, and again for the same hash where packs overlap. When Merge fails everything
+// TryMerge writes the packs of full tiers into one new pack. It keeps all blobs. It must not wait,
+// so it does nothing while another merge, a Purge or a Drop is under way. When it fails everything
 // stays as it was, but for ErrUncertain (see there); a pack with damage is left alone from then on.
-func (s *Store) Merge(live func(Hash) bool) (MergeStats, error) {
-	s.merging.Lock()
-	defer s.merging.Unlock()
-	return s.merge(live)
-}
-
-// TryMerge is Merge for those who must not wait: it does nothing while another Merge, a Purge or a
-// Drop is under way.
-func (s *Store) TryMerge(live func(Hash) bool) (MergeStats, error) {
+func (s *Store) TryMerge() error {
 	if !s.merging.TryLock() {
-		return MergeStats{}, nil
+		return nil
 	}
 	defer s.merging.Unlock()
-	return s.merge(live)
-}
-
-func (s *Store) merge(live func(Hash) bool) (MergeStats, error) {
 	if err := s.usable(); err != nil {
-		return MergeStats{}, err
+		return err
 	}
-	s.setMerging(true)
-	defer s.setMerging(false)
-	keep := func(h *Hash) bool { return live == nil || s.isTouched(h) || live(*h) }
-	inputs, err := s.mergeInputs(live != nil, keep)
-	if err != nil || len(inputs) == 0 {
-		return MergeStats{}, err
+	inputs := s.mergeInputs()
+	if len(inputs) == 0 {
+		return nil
 	}
-	return s.mergePacks(&merge{s: s, yield: s.yield}, inputs, keep, (*merge).neededAgain)
+	keep := func(*Hash) bool { return true }
+	return s.mergePacks(&merge{s: s, yield: s.yield}, inputs, keep, nil)
 }
 
-func (s *Store) setMerging(on bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.merge = on
-}
-
-func (s *Store) mergeInputs(drop bool, keep func(*Hash) bool) ([]*pack, error) {
-	packs := s.list.Load().packs
-	picked := tiered(packs)
-	for _, p := range packs {
-		if !drop || p.stuck.Load() || slices.Contains(picked, p) {
-			continue
-		}
-		dead, err := p.mostlyDead(keep)
-		if err != nil {
-			return nil, p.leaveAlone(err)
-		}
-		if dead {
-			picked = append(picked, p)
-		}
-	}
+func (s *Store) mergeInputs() []*pack {
+	picked := tiered(s.list.Load().packs)
 	slices.SortStableFunc(picked, func(a, b *pack) int {
 		return cmp.Compare(a.footer.blobs, b.footer.blobs)
 	})
 	var blobs uint64
 	for i, p := range picked {
 		if blobs += p.footer.blobs; blobs > mergeBlobs && i > 0 {
-			return picked[:i], nil
+			return picked[:i]
 		}
 	}
-	return picked, nil
+	return picked
 }
 
 // leaveAlone excludes an unreadable pack from further merges. Its valid blobs stay readable.
@@ -155,41 +108,14 @@ func (p *pack) leaveAlone(err error) error {
 	return err
 }
 
-// mostlyDead estimates from pages spread over the index: hashes are uniform, so any page is a fair
-// sample.
-func (p *pack) mostlyDead(keep func(*Hash) bool) (bool, error) {
-	pages := p.footer.pages()
-	step := max(pages/samplePages, 1)
-	b := make([]byte, pageBytes)
-	var dead, all int64
-	for i := int64(0); i < pages; i += step {
-		at := int64(p.footer.index) + i*pageBytes
-		if err := disk.ReadRange(p.f, p.name, at, b); err != nil {
-			return false, err
-		}
-		g, err := parsePage(p.name, at, b)
-		if err != nil {
-			return false, err
-		}
-		for j := range g.n {
-			e := g.entry(j)
-			cost := int64(e.size) + entryBytes
-			all += cost
-			if !keep(&e.hash) {
-				dead += cost
-			}
-		}
-	}
-	return dead*2 > all, nil
-}
-
-// merge is one Merge under way.
+// merge is one merge, Purge or Drop under way.
 type merge struct {
 	s       *Store
-	b       *builder // nil until a blob is kept
-	stats   MergeStats
+	b       *builder        // nil until a blob is kept
 	dropped map[*pack]marks // per input
-	raw     []byte
+	// drops says that a blob was dropped.
+	drops bool
+	raw   []byte
 	// blobs is the number of blobs in all inputs.
 	blobs uint64
 	// yield is called between small steps.
@@ -207,15 +133,15 @@ func atOnce() {}
 func (s *Store) rewrite(
 	p *pack, keep func(*Hash) bool, keepOld func(*merge, *pack) bool,
 ) error {
-	_, err := s.mergePacks(&merge{s: s, yield: atOnce, must: true}, []*pack{p}, keep, keepOld)
-	return err
+	m := &merge{s: s, yield: atOnce, must: true}
+	return s.mergePacks(m, []*pack{p}, keep, keepOld)
 }
 
 // mergePacks writes packs into a new one. keepOld, if given, is asked BEFORE a pack goes whether it
 // has to stay.
 func (s *Store) mergePacks(
 	m *merge, inputs []*pack, keep func(*Hash) bool, keepOld func(*merge, *pack) bool,
-) (MergeStats, error) {
+) error {
 	m.dropped = map[*pack]marks{}
 	defer func() {
 		if m.b != nil {
@@ -227,36 +153,24 @@ func (s *Store) mergePacks(
 	}
 	for at, p := range inputs {
 		if err := m.copyPack(p, inputs[at+1:], keep); err != nil {
-			return MergeStats{}, err
+			return err
 		}
 	}
-	if len(inputs) == 1 && m.stats.DroppedBlobs == 0 {
-		return MergeStats{}, nil
+	if len(inputs) == 1 && !m.drops {
+		return nil
 	}
 	var in []*pack
 	if m.b != nil {
 		p, err := m.b.finish()
 		if err != nil {
-			return MergeStats{}, err
+			return err
 		}
 		in = append(in, p)
 		// Merges leave it alone, as they do with the pack that the damage is from.
 		p.stuck.Store(len(m.b.damaged) > 0)
-		m.stats.FileBytes = p.size
-		m.stats.KeptBlobs = int(p.footer.blobs)
 	}
 	stays := func(p *pack) bool { return keepOld != nil && keepOld(m, p) }
-	if err := s.swap(in, inputs, stays); err != nil {
-		return MergeStats{}, err
-	}
-	now := s.list.Load().packs
-	for _, p := range inputs {
-		if !slices.Contains(now, p) {
-			m.stats.MergedPacks++
-			m.stats.FreedBytes += p.size
-		}
-	}
-	return m.stats, nil
+	return s.swap(in, inputs, stays)
 }
 
 // marks are a bit for each entry of a pack, in order of hashes.
@@ -280,8 +194,7 @@ func (m *merge) copyPack(p *pack, later []*pack, keep func(*Hash) bool) error {
 		for i := range g.n {
 			if e = g.entry(i); !keep(&e.hash) {
 				dropped.set(nth)
-				m.stats.DroppedBlobs++
-				m.stats.DroppedBytes += int64(e.size)
+				m.drops = true
 			} else if again, err := anyHas(later, &e.hash); err != nil {
 				other = err
 				return err
@@ -407,7 +320,7 @@ func (m *merge) carryDamage(whole []byte, entries []entry) error {
 var errTouched = errors.New("blobs: touched")
 
 // neededAgain reports whether a dropped blob has been touched since: then its pack stays as it is,
-// and a later Merge removes the duplicates.
+// and a later merge removes the duplicates.
 func (m *merge) neededAgain(p *pack) bool {
 	gone := m.dropped[p]
 	if !slices.ContainsFunc(gone, func(w uint64) bool { return w != 0 }) {

@@ -22,7 +22,7 @@ type pack struct {
 	f      disk.File
 	first  []uint64 // per page, the first eight bytes of its first hash
 	bloom  bloom
-	stuck  atomic.Bool // damaged: Merge leaves it alone
+	stuck  atomic.Bool // damaged: TryMerge leaves it alone
 	held   atomic.Pointer[heldIndex]
 }
 

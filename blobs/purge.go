@@ -16,8 +16,8 @@ func (s *Store) Forget(hashes []Hash) {
 	}
 }
 
-// Purge writes each pack that has one of the blobs again without them. Unlike Merge it drops them
-// also where Has has answered for them lately. The order of effects is that of Merge; when Purge
+// Purge writes each pack that has one of the blobs again without them. Unlike Drop it drops them
+// also where Has has answered for them. The order of effects is that of a merge; when Purge
 // fails, the packs that it has not reached are as they were. Damaged blocks do not have it fail:
 // they stay damaged, and one that had a purged blob loses all its bytes.
 func (s *Store) Purge(hashes []Hash) error {
@@ -26,8 +26,6 @@ func (s *Store) Purge(hashes []Hash) error {
 	if err := s.usable(); err != nil {
 		return err
 	}
-	s.setMerging(true)
-	defer s.setMerging(false)
 	gone := make(map[Hash]bool, len(hashes))
 	for _, h := range hashes {
 		gone[h] = true
@@ -65,7 +63,7 @@ var errNeeded = errors.New("blobs: what is to be dropped is being stored again")
 
 // Drop writes the packs again without the blobs that list gives. What Has and Add have answered for
 // BEFORE list is called has to be known to list; what they answer for later stays. The order of
-// effects is that of Merge; when Drop fails, the packs that it has not reached are as they were.
+// effects is that of a merge; when Drop fails, the packs that it has not reached are as they were.
 // Damage is for it as for Purge.
 func (s *Store) Drop(list func() ([]Hash, error)) error {
 	s.merging.Lock()
@@ -73,10 +71,7 @@ func (s *Store) Drop(list func() ([]Hash, error)) error {
 	if err := s.usable(); err != nil {
 		return err
 	}
-	s.setMerging(true)
-	defer s.setMerging(false)
 	s.touched.Store(new(touched))
-	s.touchedBefore.Store(nil)
 	hashes, err := list()
 	if err != nil || len(hashes) == 0 {
 		return err

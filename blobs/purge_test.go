@@ -108,7 +108,12 @@ func TestDropAndPurgeMakeNoPauses(t *testing.T) {
 	if stats := s.Stats(); stats.PackedBlobs != 4 {
 		t.Errorf("%+v", stats)
 	}
-	if _, err := s.Merge(func(h Hash) bool { return h == Sum(content(2)) }); err != nil {
+	for n := range tierPacks {
+		s.Add(uint64(n+7), Sum(content(n+6)), content(n+6))
+		mustPack(t, s, uint64(n+7))
+	}
+	yields = 0
+	if err := s.TryMerge(); err != nil {
 		t.Fatal(err)
 	}
 	if yields == 0 {
@@ -180,7 +185,7 @@ func TestPurgeBesideDamage(t *testing.T) {
 	if name, err := disktest.Holding(dir, "damaged two"); err != nil || name != "" {
 		t.Errorf("it is still in %s, %v", name, err)
 	}
-	if _, err := s.Merge(nil); err != nil {
+	if err := s.TryMerge(); err != nil {
 		t.Error(err)
 	}
 	s.Close()

@@ -300,8 +300,8 @@ func TestMemoryPerHeldBlob(t *testing.T) {
 	}
 	measure("recent", 400)
 	mustPack(t, s, blobs)
-	if st := s.Stats(); st.CachedBlobs != blobs {
-		t.Fatalf("%d of %d blobs are in the cache", st.CachedBlobs, blobs)
+	if st := s.Stats(); st.cachedBlobs != blobs {
+		t.Fatalf("%d of %d blobs are in the cache", st.cachedBlobs, blobs)
 	}
 	measure("in the cache", 410)
 	runtime.KeepAlive(s)

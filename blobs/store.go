@@ -24,7 +24,7 @@ type Options struct {
 	CacheBytes int64
 	// Room, if set, is called BEFORE each write with its size; its error fails the write.
 	Room func(bytes int64) error
-	// Yield, if set, is called between the small steps of Pack and Merge, by the goroutine that
+	// Yield, if set, is called between the small steps of Pack and TryMerge, by the goroutine that
 	// called them: it may wait, so that others have the processor. Drop and Purge do not call it.
 	Yield func()
 
@@ -42,17 +42,16 @@ type Store struct {
 	damaged damagedSet
 	unread  chan Unread
 
-	// Hashes that Has, or an Add without effect, has answered for since the Pack before the last
-	// one: a writer that has the answer may be about to name them, and Merge does not drop them.
-	touched, touchedBefore atomic.Pointer[touched]
+	// Hashes that Has, or an Add without effect, has answered for since the last Drop began: a writer
+	// that has the answer may be about to name them, and the Drop keeps them.
+	touched atomic.Pointer[touched]
 
 	packing sync.Mutex // one Pack at a time
-	merging sync.Mutex // one Merge at a time
+	merging sync.Mutex // one merge, Purge or Drop at a time
 
 	mu struct {
 		sync.Mutex
 		closed   bool
-		merge    bool // a Merge is under way: touched hashes are not forgotten
 		failed   error
 		next     uint32 // number of the next pack
 		manifest []byte // as it is on disk
@@ -62,7 +61,7 @@ type Store struct {
 // packList is the packs in force, the newest first. It is immutable.
 type packList struct {
 	packs []*pack
-	// leaving are packs that a Merge is about to take out: Get still reads from them, while Has
+	// leaving are packs that are about to be taken out: Get still reads from them, while Has
 	// answers already as if they were gone.
 	leaving []*pack
 }
@@ -172,14 +171,14 @@ func (l *packList) close() {
 
 func (s *Store) shard(h *Hash) *shard { return &s.shards[h[0]%shardCount] }
 
-// Has reports whether the blob is stored. A blob it has answered true for is not dropped by a Merge
-// that is under way, nor by one that begins before the second Pack after the answer.
+// Has reports whether the blob is stored. A blob it has answered true for is not dropped by a Drop
+// that is under way; one that begins later has to know of it (see there).
 //
 // If a pack cannot be read, or the blob is known to be damaged there, the answer is false, and the
 // caller stores the content again.
 func (s *Store) Has(h Hash) bool {
 	recent := s.shard(&h).hasRecent(&h, func() {
-		// Marked BEFORE the blob can leave the recent ones, and so BEFORE a Merge can see it.
+		// Marked BEFORE the blob can leave the recent ones, and so BEFORE a Drop can see it.
 		for !s.mark(&h) {
 		}
 	})
@@ -233,14 +232,14 @@ func (s *Store) Packed(yield func([]Hash) error) error {
 // packedStep is how many hashes Packed yields at a time, or a few more.
 const packedStep = 4096
 
-// mark reports whether the hash went into the age of touched hashes that still is the current one.
+// mark reports whether the hash went into the set of touched hashes that still is the current one.
 func (s *Store) mark(h *Hash) bool {
 	t := s.touched.Load()
 	t.mark(h)
 	return s.touched.Load() == t
 }
 
-// hasPacked marks the hash and then looks whether the list of packs is still the same: a Merge
+// hasPacked marks the hash and then looks whether the list of packs is still the same: a Drop
 // publishes its list first and looks at the marks AFTER that, so one of the two sees the other.
 func (s *Store) hasPacked(h *Hash) bool {
 	for {
@@ -269,11 +268,16 @@ func (s *Store) AddCopy(position uint64, h Hash, content []byte) {
 	s.add(position, h, content, false)
 }
 
-func (s *Store) add(position uint64, h Hash, content []byte, owned bool) {
+// mustFit panics if a content is longer than BlobBytesMax: its writer has checked that.
+func mustFit(content []byte) {
 	if len(content) > BlobBytesMax {
 		panic(fmt.Sprintf("blobs: blob of %d bytes is over the limit of %d",
 			len(content), BlobBytesMax))
 	}
+}
+
+func (s *Store) add(position uint64, h Hash, content []byte, owned bool) {
+	mustFit(content)
 	if content == nil {
 		content = []byte{}
 	}
@@ -341,38 +345,30 @@ func readSound(packs []*pack, h *Hash) (content []byte, err error) {
 // RecentBytes is the content that only the log has on disk.
 func (s *Store) RecentBytes() int64 { return s.recent.Load() }
 
-// PackStats is the result of a Pack.
-type PackStats struct {
-	Blobs        int
-	ContentBytes int64
-	FileBytes    int64
-}
-
 // Pack writes the recent blobs of positions up to upTo into a new pack. When it returns nil they
 // are durable and proven by reading back, and no longer recent. When it fails they stay recent,
 // and a later call may try again; ErrUncertain is the exception (see there).
-func (s *Store) Pack(upTo uint64) (PackStats, error) {
+func (s *Store) Pack(upTo uint64) error {
 	s.packing.Lock()
 	defer s.packing.Unlock()
 	if err := s.usable(); err != nil {
-		return PackStats{}, err
+		return err
 	}
-	defer s.forgetTouched()
 	var all []packing
 	for i := range s.shards {
 		all = s.shards[i].collect(all, uint32(i), upTo)
 	}
 	if len(all) == 0 {
-		return PackStats{}, nil
+		return nil
 	}
 	// What was written together is read together.
 	sortByPosition(all, s.yield)
 	p, err := s.writePack(all)
 	if err != nil {
-		return PackStats{}, err
+		return err
 	}
 	if err := s.swap([]*pack{p}, nil, nil); err != nil {
-		return PackStats{}, err
+		return err
 	}
 	for at, one := range all {
 		if at%sortBuckets == 0 {
@@ -385,8 +381,7 @@ func (s *Store) Pack(upTo uint64) (PackStats, error) {
 		}
 		s.recent.Add(-s.shards[one.shard].packed(one.place))
 	}
-	return PackStats{Blobs: int(p.footer.blobs), ContentBytes: int64(p.footer.content),
-		FileBytes: p.size}, nil
+	return nil
 }
 
 func (s *Store) writePack(all []packing) (*pack, error) {
@@ -419,7 +414,7 @@ func (s *Store) newBuilder() (*builder, error) {
 	return newBuilder(s.o.disk, s.o.Dir, number)
 }
 
-// yield lets others have the processor between two steps of Pack and Merge.
+// yield lets others have the processor between two steps of Pack and TryMerge.
 func (s *Store) yield() {
 	if s.o.Yield != nil {
 		s.o.Yield()
@@ -435,40 +430,21 @@ func (s *Store) usable() error {
 	return s.mu.failed
 }
 
-// forgetTouched ends an age of touched hashes.
-func (s *Store) forgetTouched() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mu.merge {
-		return
-	}
-	now := s.touched.Load()
-	if !now.any.Load() {
-		s.touchedBefore.Store(nil)
-		return
-	}
-	s.touchedBefore.Store(now)
-	s.touched.Store(new(touched))
-}
-
-// isTouched reports whether Merge must keep a hash.
-func (s *Store) isTouched(h *Hash) bool {
-	return s.touched.Load().has(h) || s.touchedBefore.Load().has(h)
-}
+// isTouched reports whether Drop must keep a hash.
+func (s *Store) isTouched(h *Hash) bool { return s.touched.Load().has(h) }
 
 // Stats describes the store.
 type Stats struct {
-	Packs        int
-	PackedBlobs  int64
-	PackedBytes  int64 // content of the packed blobs
-	FileBytes    int64
-	IndexBytes   int64 // memory that the packs take
-	RecentBlobs  int
-	RecentBytes  int64
-	CachedBlobs  int
-	CachedBytes  int64 // with the cache's own cost
-	SlabBytes    int64 // of all blobs in memory, with their cost
-	DamagedPacks int   // that Merge has met and leaves alone
+	Packs       int
+	PackedBlobs int64
+	PackedBytes int64 // content of the packed blobs
+	FileBytes   int64
+	IndexBytes  int64 // memory that the packs take
+	recentBlobs int
+	RecentBytes int64
+	cachedBlobs int
+	CachedBytes int64 // with the cache's own cost
+	SlabBytes   int64 // of all blobs in memory, with their cost
 }
 
 // Stats may be called at any time.
@@ -480,15 +456,12 @@ func (s *Store) Stats() Stats {
 		out.PackedBytes += int64(p.footer.content)
 		out.FileBytes += p.size
 		out.IndexBytes += int64(len(p.bloom)+cap(p.first)) * 8
-		if p.stuck.Load() {
-			out.DamagedPacks++
-		}
 	}
 	for i := range s.shards {
 		sh := &s.shards[i]
 		sh.mu.RLock()
-		out.RecentBlobs += sh.mu.recentBlobs
-		out.CachedBlobs += sh.mu.packedBlobs
+		out.recentBlobs += sh.mu.recentBlobs
+		out.cachedBlobs += sh.mu.packedBlobs
 		out.CachedBytes += sh.mu.bytes
 		out.SlabBytes += sh.mu.all + int64(sh.mu.table.used)*recordBytes
 		sh.mu.RUnlock()
@@ -497,7 +470,8 @@ func (s *Store) Stats() Stats {
 	return out
 }
 
-// Close waits for Pack and Merge and releases files and lock. What is recent is in the log.
+// Close waits for Pack, merges, Purge and Drop, and releases files and lock. What is recent is in
+// the log.
 func (s *Store) Close() error {
 	s.packing.Lock()
 	defer s.packing.Unlock()

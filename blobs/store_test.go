@@ -22,13 +22,32 @@ func mustOpen(t testing.TB, o Options) *Store {
 	return s
 }
 
-func mustPack(t testing.TB, s *Store, upTo uint64) PackStats {
+// mustPack packs, and returns how many blobs went into a pack.
+func mustPack(t testing.TB, s *Store, upTo uint64) int64 {
 	t.Helper()
-	st, err := s.Pack(upTo)
-	if err != nil {
+	before := s.Stats().PackedBlobs
+	if err := s.Pack(upTo); err != nil {
 		t.Fatalf("pack: %v", err)
 	}
-	return st
+	return s.Stats().PackedBlobs - before
+}
+
+// packedBut lists the packed blobs that live does not answer true for.
+func packedBut(s *Store, live func(Hash) bool) (rest []Hash, err error) {
+	err = s.Packed(func(some []Hash) error {
+		for _, h := range some {
+			if !live(h) {
+				rest = append(rest, h)
+			}
+		}
+		return nil
+	})
+	return rest, err
+}
+
+// dropOthers drops the packed blobs that live does not answer true for.
+func dropOthers(s *Store, live func(Hash) bool) error {
+	return s.Drop(func() ([]Hash, error) { return packedBut(s, live) })
 }
 
 func mustGet(t testing.TB, s *Store, content []byte) {
@@ -90,14 +109,14 @@ func TestRoundTripAndReopen(t *testing.T) {
 		t.Fatalf("%d recent bytes instead of %d", s.RecentBytes(), total)
 	}
 	half := uint64(len(all)/2 - 1)
-	if st := mustPack(t, s, half); st.Blobs != len(all)/2 {
-		t.Fatalf("packed %+v", st)
+	if packed := mustPack(t, s, half); packed != int64(len(all)/2) {
+		t.Fatalf("%d are packed", packed)
 	}
 	for _, c := range all {
 		mustGet(t, s, c)
 	}
 	mustPack(t, s, 1<<60)
-	if st := s.Stats(); st.RecentBytes != 0 || st.RecentBlobs != 0 ||
+	if st := s.Stats(); st.RecentBytes != 0 || st.recentBlobs != 0 ||
 		st.PackedBlobs != int64(len(all)) || st.PackedBytes != total {
 		t.Fatalf("stats %+v", st)
 	}
@@ -135,7 +154,7 @@ func TestMergeKeepsAndDrops(t *testing.T) {
 	if !s.NeedsMerge() {
 		t.Fatal("many packs, and no merge is needed")
 	}
-	if _, err := s.Merge(nil); err != nil {
+	if err := s.TryMerge(); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range all {
@@ -153,16 +172,16 @@ func TestMergeKeepsAndDrops(t *testing.T) {
 		live[Sum(c)] = i%5 == 0
 	}
 	again := Sum(all[501])
-	st, err := s.Merge(func(h Hash) bool {
+	err := dropOthers(s, func(h Hash) bool {
 		s.Has(again)
 		return live[h]
 	})
-	if err != nil || st.DroppedBlobs == 0 {
-		t.Fatalf("merge: %+v, %v", st, err)
+	if err != nil {
+		t.Fatalf("drop: %v", err)
 	}
 	live[again] = true
 	for _, c := range all {
-		if h := Sum(c); s.Stats().Packs == 1 && s.Has(h) != live[h] {
+		if h := Sum(c); s.Has(h) != live[h] {
 			t.Fatalf("has of %d bytes is %v", len(c), s.Has(h))
 		} else if live[h] {
 			mustGet(t, s, c)
@@ -172,61 +191,11 @@ func TestMergeKeepsAndDrops(t *testing.T) {
 	if _, err := Verify(dir, nil); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// TestHasDuringMerge asks for a blob after Merge has decided to leave it out: it has to stay, and
-// goes with a later merge.
-func TestHasDuringMerge(t *testing.T) {
-	dir := t.TempDir()
-	s := mustOpen(t, Options{Dir: dir, CacheBytes: 1})
-	r := rand.New(rand.NewPCG(3, 4))
-	for i := range 200 {
-		c := text(r, 100+i)
-		s.Add(1, Sum(c), c)
-	}
-	mustPack(t, s, 1)
-	var first *Hash
-	none := func(h Hash) bool {
-		if first == nil {
-			first = &h
-		} else if !s.Has(*first) {
-			t.Error("has is false while the merge is under way")
-		}
-		return false
-	}
-	// The first page is sampled, then all is decided in the same order: the first blob is asked
-	// for after both.
-	calls := 0
-	_, err := s.Merge(func(h Hash) bool {
-		if calls++; calls <= 200 {
-			return false
-		}
-		return none(h)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c, err := s.Get(*first); err != nil || Sum(c) != *first {
-		t.Fatalf("a blob that Has has answered for is gone: %v", err)
-	}
-	mustPack(t, s, 1)
-	mustPack(t, s, 1)
-	mustGet(t, s, mustContent(t, s, *first))
-	s.Close()
 	s = mustOpen(t, Options{Dir: dir})
-	if _, err := s.Merge(func(Hash) bool { return false }); err != nil {
+	if err := dropOthers(s, none); err != nil {
 		t.Fatal(err)
 	}
-	if st := s.Stats(); st.Packs != 0 || s.Has(*first) {
+	if st := s.Stats(); st.Packs != 0 || s.Has(again) {
 		t.Fatalf("nothing is live, and the store has %+v", st)
 	}
-}
-
-func mustContent(t *testing.T, s *Store, h Hash) []byte {
-	t.Helper()
-	c, err := s.Get(h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
 }

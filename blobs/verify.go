@@ -28,7 +28,7 @@ func Verify(dir string, each func(h Hash, size int64)) (Report, error) {
 
 func verify(d disk.Disk, dir string, each func(Hash, int64)) (Report, error) {
 	var r Report
-	lock, err := d.Lock(dir, false)
+	lock, err := d.Lock(dir, disk.Shared)
 	if err != nil {
 		return r, err
 	}
