@@ -50,19 +50,19 @@ func (s *saver) drainDirty() changes {
 	s.dirty.handles = nil
 	s.dirty.Unlock()
 	// What fails here is only noted: the lists are given back where the save ends.
-	taken.fault = s.step("projects")
+	taken.fault = s.hook.after("projects")
 	// A start reads what belongs to many projects from sections in the order of their keys faster.
 	slices.SortFunc(taken.handles, func(a, b *handle) int { return a.id.Compare(b.id) })
 	for _, h := range taken.handles {
 		h.dirty.Store(false)
 	}
-	taken.note(s.step("marks of projects"))
+	taken.note(s.hook.after("marks of projects"))
 	taken.inboxes = e.inbox.DrainDirty()
-	taken.note(s.step("inboxes"))
+	taken.note(s.hook.after("inboxes"))
 	taken.accounts = e.accounts.drainDirty()
-	taken.note(s.step("accounts"))
+	taken.note(s.hook.after("accounts"))
 	s.takeIdentity(&taken)
-	taken.note(s.step("identity"))
+	taken.note(s.hook.after("identity"))
 	return taken
 }
 

@@ -241,10 +241,7 @@ func (e *Engine) content(hash work.Hash) ([]byte, error) {
 	switch {
 	case errors.Is(err, blobs.ErrCorrupt):
 		if e.corrupted.count() < corruptedMax && e.corrupted.note(hash, err) {
-			select {
-			case e.repairing <- struct{}{}:
-			default:
-			}
+			e.repairing.wake()
 		}
 	case err == nil && !e.blobs.Damaged(blobs.Hash(hash)):
 		e.corrupted.clear(hash)

@@ -104,7 +104,12 @@ func (r *eraser) dropContents(gone map[id.ID]bool) error {
 				return nil, err
 			}
 		}
-		if err := r.keepNamed(gone, only); err != nil {
+		// Orders that were in flight may name a content that the store has answered for BEFORE.
+		if err := r.engine.settleOrders(); err != nil {
+			return nil, err
+		}
+		// Of a single server a damaged project names nothing (namedByAll).
+		if err := r.exceptNamed(gone, only, r.engine.config.SharedJournal); err != nil {
 			return nil, err
 		}
 		for hash := range only {
@@ -114,18 +119,10 @@ func (r *eraser) dropContents(gone map[id.ID]bool) error {
 	})
 }
 
-// keepNamed is keepOthers AFTER the orders that were in flight: they may name a content that the
-// store has answered for BEFORE.
-func (r *eraser) keepNamed(gone map[id.ID]bool, only map[work.Hash]bool) error {
-	if err := r.engine.settleOrders(); err != nil {
-		return err
-	}
-	return r.keepOthers(gone, only)
-}
-
-// keepOthers takes what other projects name out of a set. It reads one project after the other, and
-// keeps none in memory that was not there.
-func (r *eraser) keepOthers(gone map[id.ID]bool, only map[work.Hash]bool) error {
+// exceptNamed takes out of a set what projects name, but for those to skip. It reads one project
+// after the other, and keeps none in memory that was not there. A damaged one is left out, unless
+// all are needed: STATE_CONFLICT.
+func (r *eraser) exceptNamed(skip map[id.ID]bool, only map[work.Hash]bool, needsAll bool) error {
 	seen := map[work.Hash]bool{}
 	for _, project := range r.engine.projects() {
 		if len(only) == 0 {
@@ -134,12 +131,12 @@ func (r *eraser) keepOthers(gone map[id.ID]bool, only map[work.Hash]bool) error 
 		if err := r.goOn(); err != nil {
 			return err
 		}
-		if gone[project] {
+		if skip[project] {
 			continue
 		}
-		err := r.namedByAll(project, seen, func(hash work.Hash) { delete(only, hash) })
-		if err != nil {
-			return err
+		err := r.engine.named(project, seen, func(hash work.Hash) { delete(only, hash) })
+		if err != nil && (needsAll || !errors.Is(err, api.ErrDamaged)) {
+			return r.engine.remedied(project, err)
 		}
 	}
 	return nil
@@ -253,7 +250,7 @@ func (r *eraser) manifests(
 		if gone[project] {
 			into = only
 		}
-		p, err := e.summary(project)
+		p, err := e.Summary(project)
 		if !needsAll {
 			p, err = api.Intact(p, err)
 		}
@@ -296,13 +293,13 @@ func (r *eraser) eraseProjects(gone map[id.ID]bool) error {
 
 // requireSource refuses to copy the contents of a project that was deleted or removed since its
 // view was read: PROJECT_NOT_FOUND. Orders that are in flight when a project is removed end BEFORE
-// its contents are dropped. Errors: those of summary.
+// its contents are dropped. Errors: those of Summary.
 func (e *Engine) requireSource(command work.Command) error {
 	source, copies := work.SourceOf(command)
 	if !copies {
 		return nil
 	}
-	p, err := e.summary(source)
+	p, err := e.Summary(source)
 	if err != nil || p == nil || !p.Removed() && p.End() == nil {
 		return err
 	}

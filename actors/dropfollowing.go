@@ -17,7 +17,8 @@ import (
 var (
 	// errDropsDue says that a server does not know yet what others have dropped.
 	errDropsDue = errors.New("actors: this server may have contents that others have dropped")
-	errHashes   = errors.New("actors: the hashes, or the answer about them, are cut off")
+	// errHashesCut is about hashes in a question or an entry, and about the answer to such a question.
+	errHashesCut = errors.New("actors: the hashes, or the answer about them, are cut off")
 )
 
 // noteErasures reports whether something was erased elsewhere and has to be erased here, too. It
@@ -103,7 +104,7 @@ func (r *eraser) dropFollowed() error {
 		if err := r.goOn(); err != nil {
 			return err
 		}
-		p, err := api.Intact(e.summary(project))
+		p, err := api.Intact(e.Summary(project))
 		if err != nil {
 			return err
 		}
@@ -160,7 +161,7 @@ func (r *eraser) dropped(gone map[id.ID]bool) ([]blobs.Hash, error) {
 			return fmt.Errorf("what other servers have: %w", err)
 		}
 		if len(held) != len(hashes) {
-			return errHashes
+			return errHashesCut
 		}
 		for at, h := range hashes {
 			if held[at] == 0 {
@@ -177,7 +178,7 @@ func (r *eraser) dropped(gone map[id.ID]bool) ([]blobs.Hash, error) {
 	}
 	// A server whose disk has lost contents must not have them be dropped elsewhere: the other one has
 	// what a project names that is damaged here.
-	if err := r.keepOfOthers(gone, lacks, false); err != nil {
+	if err := r.exceptReferenced(gone, lacks, false); err != nil {
 		return nil, err
 	}
 	hashes := make([]blobs.Hash, 0, len(lacks))
@@ -187,24 +188,15 @@ func (r *eraser) dropped(gone map[id.ID]bool) ([]blobs.Hash, error) {
 	return hashes, nil
 }
 
-// keepOfOthers takes out of a set what projects name, and the manifests of the trees that projects
-// began with, but for the given projects. A damaged project is left out, unless all are needed:
-// STATE_CONFLICT.
-func (r *eraser) keepOfOthers(
-	gone map[id.ID]bool, only map[work.Hash]bool, needsAll bool,
+// exceptReferenced is exceptNamed, and takes out the manifests of the trees that projects began
+// with, too.
+func (r *eraser) exceptReferenced(
+	skip map[id.ID]bool, only map[work.Hash]bool, needsAll bool,
 ) error {
-	e := r.engine
-	seen := map[work.Hash]bool{}
-	for _, project := range e.projects() {
-		if err := r.goOn(); err != nil {
-			return err
-		}
-		err := e.named(project, seen, func(hash work.Hash) { delete(only, hash) })
-		if err != nil && (needsAll || !errors.Is(err, api.ErrDamaged)) {
-			return e.remedied(project, err)
-		}
+	if err := r.exceptNamed(skip, only, needsAll); err != nil {
+		return err
 	}
-	_, others, err := r.manifests(gone, needsAll)
+	_, others, err := r.manifests(skip, needsAll)
 	if err != nil {
 		return err
 	}
@@ -228,14 +220,14 @@ func (r *eraser) unreferenced(gone map[id.ID]bool) (hashes []blobs.Hash, err err
 	e := r.engine
 	only := map[work.Hash]bool{}
 	look := func() error {
-		err := r.keepNoted(only)
+		err := r.exceptNoted(only)
 		// An order that was in flight may name a content of which the store has answered for BEFORE.
 		// One that has ended an upload has named what was in its note.
 		if err == nil {
 			err = e.settleOrders()
 		}
 		if err == nil {
-			err = r.keepOfOthers(gone, only, true)
+			err = r.exceptReferenced(gone, only, true)
 		}
 		for hash := range only {
 			hashes = append(hashes, blobs.Hash(hash))
@@ -261,8 +253,8 @@ func (r *eraser) unreferenced(gone map[id.ID]bool) (hashes []blobs.Hash, err err
 	return hashes, err
 }
 
-// keepNoted takes what the notes of uploads name out of a set.
-func (r *eraser) keepNoted(only map[work.Hash]bool) error {
+// exceptNoted takes what the notes of uploads name out of a set.
+func (r *eraser) exceptNoted(only map[work.Hash]bool) error {
 	all, _ := r.engine.uploading.allUploads(id.ID{})
 	noted := map[work.Hash]bool{}
 	for _, u := range all {
@@ -285,7 +277,7 @@ func (r *eraser) keepNoted(only map[work.Hash]bool) error {
 func (e *Engine) HeldOf(hashes []byte) ([]byte, error) {
 	const size = len(blobs.Hash{})
 	if len(hashes)%size != 0 {
-		return nil, errHashes
+		return nil, errHashesCut
 	}
 	mark, err := e.BeginRead()
 	if err != nil {

@@ -119,7 +119,7 @@ func TestHeldOf(t *testing.T) {
 	if err != nil || len(held) != 2 || held[0] != 1 || held[1] != 0 {
 		t.Errorf("%v, %v", held, err)
 	}
-	if _, err := w.HeldOf(there[1:]); !errors.Is(err, errHashes) {
+	if _, err := w.HeldOf(there[1:]); !errors.Is(err, errHashesCut) {
 		t.Errorf("a hash that is cut off: %v", err)
 	}
 }

@@ -176,7 +176,7 @@ type Engine struct {
 	damages   damages[id.ID]
 	corrupted damages[work.Hash]
 	// repairing has a value when repairLoop has to look.
-	repairing chan struct{}
+	repairing wakeup
 	summaries summaries
 	failure   atomic.Pointer[error]
 	saver     *saver
@@ -223,7 +223,7 @@ func Open(config Config) (*Engine, *Recovery, error) {
 	e.erasing = newEraser(e)
 	e.uploading = newUploading(e)
 	e.erasing.follow()
-	e.repairing = make(chan struct{}, 1)
+	e.repairing = newWakeup()
 	began := time.Now()
 	report, err := e.openStores()
 	if err == nil {

@@ -31,6 +31,19 @@ func (r *eraser) followErasures() {
 	})
 }
 
+// wakeup has a value when a goroutine has to look. Many wake-ups BEFORE it does are one.
+type wakeup chan struct{}
+
+func newWakeup() wakeup { return make(wakeup, 1) }
+
+// wake does not wait.
+func (w wakeup) wake() {
+	select {
+	case w <- struct{}{}:
+	default:
+	}
+}
+
 // whenWoken does something whenever it is woken, again until it succeeds, and ends with the engine.
 // A failure is reported once while it stays the same, and not if the engine stops.
 func (e *Engine) whenWoken(woken <-chan struct{}, report func(error), do func() error) {
@@ -76,10 +89,7 @@ func (e *Engine) repeat(do func() (done bool, err error)) error {
 
 // follow wakes followErasures.
 func (r *eraser) follow() {
-	select {
-	case r.followed <- struct{}{}:
-	default:
-	}
+	r.followed.wake()
 }
 
 // eraseFollowed erases the purged contents that have left the disk of the server that led, and are

@@ -32,7 +32,7 @@ func (e *Engine) evictLoop() {
 		select {
 		case <-e.stop:
 			return
-		case <-r.wake:
+		case <-r.woken:
 			if r.shares.all() > r.evictAbove() {
 				e.evict(math.MaxInt64, func() bool { return true })
 			}

@@ -97,7 +97,8 @@ type follower struct {
 	}
 	// records is an empty list for those that go into the feed. It is used while filling is held.
 	records []feed.Record
-	wake    chan struct{}
+	// woken has the feed look at once.
+	woken   wakeup
 	stop    chan struct{}
 	stopped sync.WaitGroup
 	// filling is held while records are added to the feed, and while the log is cut.
@@ -115,7 +116,7 @@ type follower struct {
 
 func newFollower(e *Engine) *follower {
 	f := &follower{
-		engine: e, wake: make(chan struct{}, 1), stop: make(chan struct{}),
+		engine: e, woken: newWakeup(), stop: make(chan struct{}),
 	}
 	f.reached.changed = make(chan struct{})
 	return f
@@ -150,7 +151,7 @@ func (f *follower) start(last uint64) {
 	f.reached.position = f.log.Covered()
 	f.queue.pushed, f.queue.missed = last, true
 	f.hub = wake.NewHub(f.engine.audience)
-	f.stopped.Go(func() { f.always(f.wake, "feed cannot follow the log; retrying", f.fill) })
+	f.stopped.Go(func() { f.always(f.woken, "feed cannot follow the log; retrying", f.fill) })
 	// Those that follow and read do not wait for it.
 	f.stopped.Go(func() { f.always(nil, "feed cannot remove old events; retrying", f.expire) })
 	f.nudge()
@@ -198,10 +199,7 @@ func (f *follower) redact(projects map[id.ID]bool) error {
 
 // nudge has the feed look at once.
 func (f *follower) nudge() {
-	select {
-	case f.wake <- struct{}{}:
-	default:
-	}
+	f.woken.wake()
 }
 
 // push leaves the note of an entry. The log's committer calls it BEFORE the entry is answered.

@@ -19,16 +19,13 @@ import (
 // it has the entry, and drops what no project names. Contents that are shared again leave the note:
 // a project may come to name them.
 
-// errGivenUp is about an entry that is cut off.
-var errGivenUp = errors.New("actors: the hashes of contents that were given up are cut off")
-
 // GiveUp appends the entry for contents that an upload has noted, where this server leads. No
 // import runs meanwhile, and the orders of earlier ones have ended: what was shared in front of the
 // entry is named in front of it, or never. It reports false where an import runs. Errors: those of
 // settleOrders and of appendContents.
 func (e *Engine) GiveUp(upload id.ID, hashes []byte) (done bool, err error) {
 	if len(hashes)%len(work.Hash{}) != 0 {
-		return false, errGivenUp
+		return false, errHashesCut
 	}
 	if e.leading() == 0 || !e.uploading.running.TryLock() {
 		return false, nil
@@ -106,7 +103,7 @@ func (r *eraser) noteContents(entry *datadir.Entry) error {
 	e := r.engine
 	hashes := entry.Result
 	if len(hashes)%len(work.Hash{}) != 0 {
-		return errGivenUp
+		return errHashesCut
 	}
 	brought := func(yield func(blobs.Hash) bool) {
 		for at := range entry.Blobs {

@@ -73,7 +73,7 @@ func TestUrgentSavesDoNotPause(t *testing.T) {
 	}
 	e.saver.hurry()
 	pause()("although it was hurried")
-	<-e.saver.wake
+	<-e.saver.woken
 	e.space.short.Store(true)
 	pause()("although space is short")
 	e.space.short.Store(false)

@@ -358,9 +358,7 @@ func (e *Engine) storageFault(err error) error {
 		return fault.New(fault.RateLimited, "More writes are waiting than the log can take.").
 			With("reason", "LOG_QUEUE_FULL").With("retry_after_seconds", 1)
 	case errors.Is(err, journal.ErrNoSpace):
-		return fault.New(fault.StorageUnavailable, "The disk is nearly full. Writes are refused; reads "+
-			"still work.").
-			With("reason", reasonReserve).With("retry_after_seconds", 30)
+		return errDiskReserve()
 	case errors.Is(err, journal.ErrNotUnderstood):
 		return fault.New(fault.StorageUnavailable, "Some servers run an older version that does not "+
 			"support this. Try again when all are upgraded.").

@@ -54,9 +54,9 @@ type eraser struct {
 	running sync.Mutex
 	// hook is called between any two steps, with the name of the one that is over. Tests copy the
 	// data directory there, or have the erasure fail. It is set while running is held.
-	hook func(step string) error
+	hook stepHook
 	// followed has a value when followErasures has to look.
-	followed chan struct{}
+	followed wakeup
 	// noted guards the file that says what is due, and counts how often it was written.
 	noted struct {
 		sync.Mutex
@@ -65,15 +65,13 @@ type eraser struct {
 }
 
 func newEraser(e *Engine) *eraser {
-	return &eraser{engine: e, followed: make(chan struct{}, 1)}
+	return &eraser{engine: e, followed: newWakeup()}
 }
 
 // step is called between any two steps: SHUTTING_DOWN.
 func (r *eraser) step(name string) error {
-	if r.hook != nil {
-		if err := r.hook(name); err != nil {
-			return err
-		}
+	if err := r.hook.after(name); err != nil {
+		return err
 	}
 	return r.goOn()
 }
@@ -94,6 +92,17 @@ func (r *eraser) wait() {
 	r.running.Lock()
 	//lint:ignore SA2001 taking the lock is the point
 	r.running.Unlock()
+}
+
+// stepHook is what tests do between the steps of a long work; nil for nothing.
+type stepHook func(step string) error
+
+// after calls the hook, if there is one, with the name of the step that is over.
+func (h stepHook) after(step string) error {
+	if h == nil {
+		return nil
+	}
+	return h(step)
 }
 
 // erasureStep is one of the steps of an erasure. It has the name of what is over when it begins.

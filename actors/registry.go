@@ -336,7 +336,7 @@ func (e *Engine) PublicProjects(from index.Position, limit int) ([]*work.Project
 			break
 		}
 		for _, place := range places {
-			project, err := api.Intact(e.summary(place.ID))
+			project, err := api.Intact(e.Summary(place.ID))
 			if err != nil {
 				return nil, err
 			}
@@ -349,8 +349,9 @@ func (e *Engine) PublicProjects(from index.Position, limit int) ([]*work.Project
 	return found, nil
 }
 
-// summary is a project for a list: the live view, or of a passive one the saved record alone.
-func (e *Engine) summary(project id.ID) (*work.Project, error) {
+// Summary implements api.Engine: a project for a list, which is the live view, or of a passive one
+// the saved record alone.
+func (e *Engine) Summary(project id.ID) (*work.Project, error) {
 	h, ok := e.handles.Load(project)
 	if !ok {
 		return nil, nil
@@ -390,14 +391,11 @@ func (h *handle) passive() bool {
 	return h.view.Load() == nil && len(h.waiting()) == 0 && h.stored.Load()
 }
 
-// Summary implements api.Engine.
-func (e *Engine) Summary(project id.ID) (*work.Project, error) { return e.summary(project) }
-
 // Readable implements api.Engine.
 func (e *Engine) Readable(project, agent id.ID) (bool, error) {
 	if h, ok := e.handles.Load(project); !ok || e.hides(h, agent) {
 		return false, nil
 	}
-	p, err := e.summary(project)
+	p, err := e.Summary(project)
 	return p != nil && p.Readable(agent), err
 }

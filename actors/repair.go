@@ -124,10 +124,10 @@ func (e *Engine) storeRepaired(got []work.Blob) error {
 }
 
 // ContentOf returns the content of a hash for another server, on which it is damaged. Errors: those
-// of blobs, and errHashes.
+// of blobs, and errHashesCut.
 func (e *Engine) ContentOf(hash []byte) ([]byte, error) {
 	if len(hash) != len(work.Hash{}) {
-		return nil, errHashes
+		return nil, errHashesCut
 	}
 	wanted := work.Hash(hash)
 	if e.Identity().Purged(wanted) {

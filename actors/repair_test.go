@@ -128,7 +128,7 @@ func TestRepairIsChecked(t *testing.T) {
 		}
 	}
 	for _, n := range []int{0, 2} {
-		if _, err := g.nodes[n].e.ContentOf(g.hash[:4]); !errors.Is(err, errHashes) {
+		if _, err := g.nodes[n].e.ContentOf(g.hash[:4]); !errors.Is(err, errHashesCut) {
 			t.Errorf("a part of a hash: %v", err)
 		}
 	}

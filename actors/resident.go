@@ -34,8 +34,8 @@ type residents struct {
 	// shares are of loaded projects, as their actors have them, and of loads under way.
 	shares            *evenShares
 	evicted, refusals atomic.Int64
-	// wake starts an eviction. evicting is held by the one at a time.
-	wake     chan struct{}
+	// woken starts an eviction. evicting is held by the one at a time.
+	woken    wakeup
 	evicting sync.Mutex
 
 	mu struct {
@@ -50,7 +50,7 @@ type residents struct {
 }
 
 func newResidents(max int64) *residents {
-	r := &residents{shares: newEvenShares(max), wake: make(chan struct{}, 1)}
+	r := &residents{shares: newEvenShares(max), woken: newWakeup()}
 	r.mu.handles = map[*handle]int64{}
 	return r
 }
@@ -91,10 +91,7 @@ func (r *residents) hurryIfFull() {
 
 // hurry starts an eviction.
 func (r *residents) hurry() {
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
+	r.woken.wake()
 }
 
 // keep takes in a project that is in memory from now on, in Unix milliseconds.

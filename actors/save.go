@@ -36,15 +36,15 @@ type saver struct {
 	lastBytes uint64
 	// hook is called between any two steps of a save, with the name of the one that is over. Tests
 	// let others write there, or have the save fail.
-	hook func(step string) error
-	// wake asks for a save at once.
-	wake chan struct{}
+	hook stepHook
+	// woken asks for a save at once.
+	woken wakeup
 	// pacer makes pauses in a save that nobody waits for.
 	pacer pacer
 }
 
 func newSaver(e *Engine) *saver {
-	s := &saver{engine: e, wake: make(chan struct{}, 1)}
+	s := &saver{engine: e, woken: newWakeup()}
 	s.pacer = pacer{now: time.Now, pause: s.pauseSave}
 	return s
 }
@@ -54,17 +54,7 @@ const saveAtOnceAfter = 200 * time.Millisecond
 
 // hurry asks for a save at once, because memory waits for it.
 func (s *saver) hurry() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
-
-func (s *saver) step(name string) error {
-	if s.hook == nil {
-		return nil
-	}
-	return s.hook(name)
+	s.woken.wake()
 }
 
 // saveLoop writes a snapshot whenever one is due.
@@ -82,7 +72,7 @@ func (s *saver) saveLoop() {
 			if s.saveDue(now) {
 				s.save(nil, withPauses)
 			}
-		case <-s.wake:
+		case <-s.woken:
 			if !s.awaitSave() {
 				return
 			}
@@ -159,7 +149,7 @@ func (s *saver) saveWaits(now time.Time) bool {
 // pauseSave waits for a time, but not when the engine stops, or while memory or disk space waits
 // for the snapshot.
 func (s *saver) pauseSave(d time.Duration) {
-	if len(s.wake) > 0 || s.engine.space.short.Load() {
+	if len(s.woken) > 0 || s.engine.space.short.Load() {
 		return
 	}
 	timer := time.NewTimer(d)
@@ -231,7 +221,7 @@ func (s *saver) save(gone map[id.ID]bool, speed saveSpeed) error {
 	e.space.unfit.Store(false)
 	recent := e.recents.begin()
 	position := e.journal.Durable()
-	err := s.step("position")
+	err := s.hook.after("position")
 	taken := s.drainDirty()
 	taken.gone, taken.recent = gone, recent
 	if err == nil {
@@ -264,7 +254,7 @@ func (s *saver) saveAt(position uint64, taken changes) error {
 		return fmt.Errorf("pack: %w", err)
 	}
 	e.recents.packed(taken.recent)
-	if err := s.step("packs"); err != nil {
+	if err := s.hook.after("packs"); err != nil {
 		return err
 	}
 	writer, err := e.snapshot.Begin()
@@ -276,7 +266,7 @@ func (s *saver) saveAt(position uint64, taken changes) error {
 	}
 	run, err := s.writeSections(writer, position, taken)
 	if err == nil {
-		err = s.step("sections")
+		err = s.hook.after("sections")
 	}
 	if err != nil {
 		writer.Abort()
@@ -288,7 +278,7 @@ func (s *saver) saveAt(position uint64, taken changes) error {
 	if run.complete {
 		e.projections.saved.Store(uint32(index.All))
 	}
-	if err := s.step("manifest"); err != nil {
+	if err := s.hook.after("manifest"); err != nil {
 		return err
 	}
 	for at, h := range taken.handles {
@@ -301,13 +291,13 @@ func (s *saver) saveAt(position uint64, taken changes) error {
 		}
 		h.stored.Store(true)
 	}
-	if err := s.step("marks of what is saved"); err != nil {
+	if err := s.hook.after("marks of what is saved"); err != nil {
 		return err
 	}
 	if err := e.feed.cut(run.position + 1); err != nil {
 		return err
 	}
-	if err := s.step("cut"); err != nil {
+	if err := s.hook.after("cut"); err != nil {
 		return err
 	}
 	if e.blobs.NeedsMerge() && e.space.roomy(e.blobs.MergeBytes()) {
@@ -347,7 +337,7 @@ func (s *saver) writeSections(
 			err = nil
 		}
 		if err == nil {
-			err = s.step("project")
+			err = s.hook.after("project")
 		}
 		if err != nil {
 			return run, err
@@ -369,7 +359,7 @@ func (s *saver) writeSections(
 	if err := e.saveInboxes(writer, taken.inboxes); err != nil {
 		return run, err
 	}
-	if err := s.step("inbox sections"); err != nil {
+	if err := s.hook.after("inbox sections"); err != nil {
 		return run, err
 	}
 	if err := saveAccounts(writer, taken.accounts); err != nil {

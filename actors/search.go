@@ -89,7 +89,7 @@ type searching struct {
 	// paused says that indexing waits for disk space.
 	paused atomic.Bool
 	// hurry says that a search waits.
-	hurry chan struct{}
+	hurry wakeup
 	// replayed are agents of which the log behind the snapshot has entries.
 	replayed []id.ID
 	began    int64
@@ -110,7 +110,7 @@ type searchWaiter struct {
 func newSearching(e *Engine) *searching {
 	return &searching{
 		engine: e, queue: search.NewQueue(), opened: make(chan struct{}),
-		hurry: make(chan struct{}, 1), settled: make(chan struct{}), ended: make(chan struct{}),
+		hurry: newWakeup(), settled: make(chan struct{}), ended: make(chan struct{}),
 	}
 }
 
@@ -306,10 +306,7 @@ func (s *searching) await() {
 	s.waiting.Unlock()
 	// It may have been reached while nobody was in the list.
 	s.notify()
-	select {
-	case s.hurry <- struct{}{}:
-	default:
-	}
+	s.hurry.wake()
 	limit := time.NewTimer(s.engine.config.SearchWait)
 	defer limit.Stop()
 	select {
@@ -427,10 +424,7 @@ func (s *searching) renew() error {
 	defer s.renewing.Unlock()
 	renewed := make(chan error, 1)
 	s.renewal.Store(&renewed)
-	select {
-	case s.hurry <- struct{}{}:
-	default:
-	}
+	s.hurry.wake()
 	select {
 	case err := <-renewed:
 		return err

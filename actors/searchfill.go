@@ -328,7 +328,7 @@ func (f *searchFill) round() error {
 		if step.Copies {
 			f.copiesTook += time.Since(began)
 		}
-		if f.stopping() {
+		if f.stops() {
 			return errSearchStopped
 		}
 	}
@@ -535,7 +535,7 @@ func (f *searchFill) waitForWork() (goOn bool, err error) {
 			}
 		}
 	}
-	return !f.stopping(), nil
+	return !f.stops(), nil
 }
 
 // sleep is cut short when a search waits for little.

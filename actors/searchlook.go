@@ -102,17 +102,8 @@ func (f *searchFill) lookOn(p *work.Project, after search.Key, beforeFiles bool)
 
 // isPublic asks the saved record of a project that rests, and does not load it.
 func (f *searchFill) isPublic(project id.ID) (bool, error) {
-	p, err := f.engine.summary(project)
+	p, err := f.engine.Summary(project)
 	return p != nil && p.Visibility == work.Public, err
-}
-
-func (f *searchFill) stopping() bool {
-	select {
-	case <-f.engine.stop:
-		return true
-	default:
-		return false
-	}
 }
 
 // putChanged indexes those documents that are not indexed as they are, until the batch has so many

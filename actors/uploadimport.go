@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"sync/atomic"
 	"time"
 
@@ -319,9 +320,7 @@ func (ups *uploading) readNote(u *upload, into map[work.Hash]bool) error {
 	case err != nil:
 		return err
 	}
-	for ; len(note) >= len(work.Hash{}); note = note[len(work.Hash{}):] {
-		into[work.Hash(note)] = true
-	}
+	maps.Copy(into, setOf(note))
 	return nil
 }
 
@@ -363,7 +362,7 @@ func (r *eraser) unnamed(only map[work.Hash]bool) (unnamed []blobs.Hash, err err
 			delete(only, hash)
 		}
 	}
-	if err := r.keepOthers(nil, only); err != nil {
+	if err := r.exceptNamed(nil, only, e.config.SharedJournal); err != nil {
 		return nil, err
 	}
 	for hash := range only {

@@ -49,7 +49,7 @@ func (f *follower) notify(records []feed.Record) {
 // project, and the members of others. Where that cannot be found all are woken, for they look for
 // themselves.
 func (e *Engine) audience(project id.ID) (everybody bool, agents []id.ID) {
-	p, err := e.summary(project)
+	p, err := e.Summary(project)
 	switch {
 	case err != nil || p != nil && p.Visibility == work.Public:
 		return true, nil
