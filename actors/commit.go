@@ -43,7 +43,7 @@ var entryMemories = sync.Pool{New: func() any { return new(entryMemory) }}
 // entryBytesKept is the size of encoded events above which their memory is not kept.
 const entryBytesKept = 64 << 10
 
-func (m *entryMemory) giveBack() {
+func (m *entryMemory) recycle() {
 	if cap(m.data) > entryBytesKept {
 		return
 	}
@@ -98,7 +98,7 @@ func (c *commit) fillBlobs(e *datadir.Entry, held map[work.Hash]bool, all []work
 func (c *commit) Committed(position uint64, err error) {
 	if err != nil {
 		err = c.engine.storageFault(err)
-		c.giveBack()
+		c.releaseAll()
 		c.order.release(err)
 		c.waiters.finish(err)
 		return
@@ -111,7 +111,7 @@ func (c *commit) Committed(position uint64, err error) {
 	}
 	c.engine.recents.settle(c.feedNote.agent, c.recent)
 	c.storing.settle(position, c.engine)
-	c.engine.accounts.giveBack(position, c.events)
+	c.engine.accounts.refund(position, c.events)
 	c.engine.publish(c.handle, c.project, position, c.events)
 	c.engine.inbox.Deliver(position, c.notices)
 	c.feedNote.position = position
@@ -123,8 +123,8 @@ func (c *commit) Committed(position uint64, err error) {
 	c.waiters.finish(nil)
 }
 
-// giveBack gives back what was taken for an entry that the log did not take.
-func (c *commit) giveBack() {
+// releaseAll gives back what was taken for an entry that the log did not take.
+func (c *commit) releaseAll() {
 	c.storing.release()
 	if c.recent > 0 {
 		c.engine.recents.add(c.feedNote.agent, -c.recent)

@@ -184,7 +184,7 @@ func (e *Engine) replaced(h *handle, failed error) (*published, error) {
 		}
 		view := e.standIn(h)
 		view.position = in.position - 1
-		err = view.applyTail(tail[at:], e.trees, e.projections.of)
+		err = view.applyTail(tail[at:], e.trees, e.projections.indexes)
 		return view, e.damaged(h.id, err)
 	}
 	if e.config.SharedJournal || !e.Identity().Dropping(h.id) {
@@ -213,7 +213,7 @@ func (e *Engine) standIn(h *handle) *published {
 			createdAt = at
 		}
 	}
-	e.projections.of.Listing.Set(index.Position{Millis: createdAt, ID: h.id}, false)
+	e.projections.indexes.Listing.Set(index.Position{Millis: createdAt, ID: h.id}, false)
 	position, _ := e.snapshot.SectionPosition(datadir.ProjectKey(h.id))
 	if tail := h.waiting(); len(tail) > 0 {
 		position = tail[len(tail)-1].position

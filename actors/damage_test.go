@@ -277,7 +277,7 @@ func TestDamagedCardIsMadeAnew(t *testing.T) {
 	saveAll(t, e)
 	flipCard := func(project id.ID) {
 		t.Helper()
-		card := e.projections.of.EncodeCard(viewOf(t, e, project))
+		card := e.projections.indexes.EncodeCard(viewOf(t, e, project))
 		name := newest(t, config.Dir, "snapshot/sections-*")
 		content, err := os.ReadFile(name)
 		if err != nil {

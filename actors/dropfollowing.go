@@ -76,8 +76,9 @@ func (r *eraser) changeErasure(change func(note *datadir.Erasure)) error {
 	return note.Write(r.engine.config.Dir)
 }
 
-// due reports whether contents may be here that others have dropped, and how often that was noted.
-func (r *eraser) due() (bool, int, error) {
+// dropsDue reports whether contents may be here that others have dropped, and how often that was
+// noted.
+func (r *eraser) dropsDue() (bool, int, error) {
 	r.noted.Lock()
 	defer r.noted.Unlock()
 	note, err := datadir.ReadErasure(r.engine.config.Dir)
@@ -91,11 +92,11 @@ func (r *eraser) dropFollowed() error {
 	e := r.engine
 	r.running.Lock()
 	defer r.running.Unlock()
-	due, count, err := r.due()
+	due, count, err := r.dropsDue()
 	if err != nil || !due || !r.followsDrops() {
 		return err
 	}
-	unwanted := r.dropped
+	unwanted := r.droppedElsewhere
 	if !e.config.SharedJournal {
 		unwanted = r.unreferenced
 	}
@@ -136,17 +137,17 @@ func (r *eraser) dropFollowed() error {
 		note.Due = r.noted.count != count
 	})
 	if err == nil {
-		r.follow()
+		r.wake()
 	}
 	return err
 }
 
-// dropped are the contents in packs that another server has dropped. Drop has begun BEFORE, so what
-// entries bring that are followed from now on stays. The other one answers by a state that has all
-// that this one has followed. This one then waits until it has followed all that the answers know:
-// an entry that names a content without bringing it is about a project that has named it before, or
-// a content that was brought for it, and then the other one has it, too.
-func (r *eraser) dropped(gone map[id.ID]bool) ([]blobs.Hash, error) {
+// droppedElsewhere are the contents in packs that another server has dropped. Drop has begun
+// BEFORE, so what entries bring that are followed from now on stays. The other one answers by a
+// state that has all that this one has followed. This one then waits until it has followed all that
+// the answers know: an entry that names a content without bringing it is about a project that has
+// named it before, or a content that was brought for it, and then the other one has it, too.
+func (r *eraser) droppedElsewhere(gone map[id.ID]bool) ([]blobs.Hash, error) {
 	e := r.engine
 	ctx, cancel := e.untilStop()
 	defer cancel()
@@ -283,7 +284,7 @@ func (e *Engine) HeldOf(hashes []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if due, _, err := e.erasing.due(); err != nil || due {
+	if due, _, err := e.erasing.dropsDue(); err != nil || due {
 		return nil, errors.Join(err, errDropsDue)
 	}
 	held := make([]byte, 0, len(hashes)/size)

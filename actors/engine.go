@@ -71,8 +71,8 @@ type Config struct {
 	NoSearch bool
 	// SearchWait is how long a search waits for what was written BEFORE it to be indexed; 100 ms.
 	SearchWait time.Duration
-	// searchAnew removes the search index first.
-	searchAnew bool
+	// discardSearch removes the search index first.
+	discardSearch bool
 	// FeedEvents is how many events of all projects are kept for those who poll, and FeedAge how old
 	// they may be before they are not; 1,000,000 and 30 days. See feed.Options.
 	FeedEvents int
@@ -215,14 +215,14 @@ func Open(config Config) (*Engine, *Recovery, error) {
 	e.recents = newRecents(config.RecentBytesMax)
 	e.space = newDiskSpace(e)
 	e.saver = newSaver(e)
-	e.projections.of = index.NewProjections()
+	e.projections.indexes = index.NewProjections()
 	e.trees = newTrees(e.content)
 	e.feed = newFollower(e)
 	e.search = newSearching(e)
 	e.identity.seeing = xsync.NewMapOf[id.ID, struct{}]()
 	e.erasing = newEraser(e)
 	e.uploading = newUploading(e)
-	e.erasing.follow()
+	e.erasing.wake()
 	e.repairing = newWakeup()
 	began := time.Now()
 	report, err := e.openStores()
@@ -408,7 +408,7 @@ func (e *Engine) Now() int64 { return e.clock.Now() }
 // claims that ran out by it are noted, and the deleted projects that ended by it are dropped.
 func (e *Engine) Advance(millis int64) int64 {
 	now := e.advance(millis)
-	e.expire(index.Expiry{}, math.MaxInt)
+	e.expireClaims(index.Expiry{}, math.MaxInt)
 	e.erasing.dropEnded()
 	e.uploading.sweepUploads()
 	if err := e.feed.expire(); err != nil {

@@ -87,8 +87,8 @@ func (e *Engine) repeat(do func() (done bool, err error)) error {
 	}
 }
 
-// follow wakes followErasures.
-func (r *eraser) follow() {
+// wake wakes followErasures.
+func (r *eraser) wake() {
 	r.followed.wake()
 }
 

@@ -124,8 +124,8 @@ func (s *evenShares) await(party id.ID, more int64) {
 	s.mu.awaited, s.mu.until = held, now.Add(awaitedFor)
 }
 
-// all is what all parties hold.
-func (s *evenShares) all() int64 {
+// total is what all parties hold.
+func (s *evenShares) total() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.total

@@ -142,20 +142,20 @@ func TestEvenSharesLeaveRoomForNewcomers(t *testing.T) {
 				}
 			}
 		}
-		if parties == 1 && s.all() < bound/4*3-1024 {
-			t.Errorf("one party gets %d bytes", s.all())
+		if parties == 1 && s.total() < bound/4*3-1024 {
+			t.Errorf("one party gets %d bytes", s.total())
 		}
 		if !s.take(numbered(parties), bound/1400) {
-			t.Errorf("%d parties hold %d bytes, and a newcomer gets nothing", parties, s.all())
+			t.Errorf("%d parties hold %d bytes, and a newcomer gets nothing", parties, s.total())
 		}
-		if s.all() > bound {
-			t.Errorf("%d parties hold %d bytes", parties, s.all())
+		if s.total() > bound {
+			t.Errorf("%d parties hold %d bytes", parties, s.total())
 		}
 		for n := range parties + 1 {
 			s.add(numbered(n), -s.of(numbered(n)))
 		}
-		if s.all() != 0 || len(s.mu.held) > 0 {
-			t.Errorf("%d bytes are left", s.all())
+		if s.total() != 0 || len(s.mu.held) > 0 {
+			t.Errorf("%d bytes are left", s.total())
 		}
 	}
 	small := newEvenShares(bound)
@@ -297,10 +297,10 @@ func TestRecentContentsAreShared(t *testing.T) {
 	own := createProject(t, e, stranger, work.Public)
 	mustPut(t, e, own, stranger, "f", strings.Repeat("y", 10<<10))
 	// A start finds the contents in the log.
-	held := e.recents.all()
+	held := e.recents.total()
 	stop(t, e)
 	e = start(t, config)
-	if found := e.recents.all(); found != held || held > config.RecentBytesMax {
+	if found := e.recents.total(); found != held || held > config.RecentBytesMax {
 		t.Errorf("AFTER a start %d bytes are counted, %d before", found, held)
 	}
 	noSnapshot(e)
@@ -310,7 +310,7 @@ func TestRecentContentsAreShared(t *testing.T) {
 	e.saver.hook = nil
 	e.saver.running.Unlock()
 	saveAll(t, e)
-	if left := e.recents.all(); left != 0 {
+	if left := e.recents.total(); left != 0 {
 		t.Errorf("%d bytes are counted AFTER a snapshot", left)
 	}
 	fill(e, "last")

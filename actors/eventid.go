@@ -36,19 +36,19 @@ func newEventIDs(secret []byte) eventIDs {
 	return eventIDs{block: block}
 }
 
-// partitions is how many parts the log has.
-const partitions = 1
+// eventIDPartitions is how many parts the log has.
+const eventIDPartitions = 1
 
-// eventIDRounds is even, and half is the width of each side of the network.
+// eventIDRounds is even, and eventIDHalf is the width of each side of the network.
 const (
-	eventIDRounds = 4
-	half          = 40
-	halfMask      = 1<<half - 1
+	eventIDRounds   = 4
+	eventIDHalf     = 40
+	eventIDHalfMask = 1<<eventIDHalf - 1
 )
 
 // make is the ID of an activity of an entry of that time, in Unix milliseconds.
 func (ids eventIDs) make(at feed.Position, millis int64) id.ID {
-	left := at.Entry >> 8 & halfMask
+	left := at.Entry >> 8 & eventIDHalfMask
 	return ids.seal(left, at.Entry&0xff<<32|uint64(at.Nth)<<16, millis)
 }
 
@@ -69,7 +69,7 @@ func (ids eventIDs) read(evt id.ID) (at feed.Position, millis int64, ok bool) {
 	for round := eventIDRounds - 1; round >= 0; round-- {
 		left, right = right^ids.round(&evt, round, left), left
 	}
-	if partition, zeros := right>>8&0xff, right&0xff; partition >= partitions || zeros != 0 {
+	if partition, zeros := right>>8&0xff, right&0xff; partition >= eventIDPartitions || zeros != 0 {
 		return feed.Position{}, 0, false
 	}
 	at = feed.Position{Entry: left<<8 | right>>32, Nth: uint16(right >> 16)}

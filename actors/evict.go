@@ -33,7 +33,7 @@ func (e *Engine) evictLoop() {
 		case <-e.stop:
 			return
 		case <-r.woken:
-			if r.shares.all() > r.evictAbove() {
+			if r.shares.total() > r.evictAbove() {
 				e.evict(math.MaxInt64, func() bool { return true })
 			}
 		}
@@ -52,7 +52,7 @@ func (e *Engine) makeRoom(party id.ID, more int64) bool {
 // are in the way. held is what the party would hold that needs the memory.
 func (e *Engine) evict(held int64, enough func() bool) bool {
 	r := e.residents
-	done := func() bool { return r.shares.all() <= r.evictTo() && enough() }
+	done := func() bool { return r.shares.total() <= r.evictTo() && enough() }
 	if done() {
 		return true
 	}

@@ -19,11 +19,11 @@ const (
 	expireRoundMax = 4096
 )
 
-// expire has claims that ran out noted in up to limit projects, behind a place in the order of
-// expiry, and returns the place to go on from: the zero one when all were asked. It is how those
+// expireClaims has claims that ran out noted in up to limit projects, behind a place in the order
+// of expiry, and returns the place to go on from: the zero one when all were asked. It is how those
 // learn of the end of a claim who were not looking, and nothing depends on it: a project that fails
 // is passed by until the next time.
-func (e *Engine) expire(after index.Expiry, limit int) index.Expiry {
+func (e *Engine) expireClaims(after index.Expiry, limit int) index.Expiry {
 	now := e.Now()
 	for limit > 0 {
 		due, next := e.Indexes(index.ForTasks).Tasks.Due(now, after, min(limit, expireAtOnce))

@@ -101,7 +101,7 @@ func TestExpiryContinuesAfterFailures(t *testing.T) {
 	e.clock.Advance(leaseMillis)
 	after := (index.Expiry{})
 	for range 2 {
-		after = e.expire(after, 1)
+		after = e.expireClaims(after, 1)
 	}
 	for project, want := range map[id.ID]bool{broken: false, sound: true} {
 		noted := true
@@ -113,7 +113,7 @@ func TestExpiryContinuesAfterFailures(t *testing.T) {
 			t.Errorf("noted %v, want %v", noted, want)
 		}
 	}
-	if after != (index.Expiry{}) && e.expire(after, 1) != (index.Expiry{}) {
+	if after != (index.Expiry{}) && e.expireClaims(after, 1) != (index.Expiry{}) {
 		t.Error("the round does not begin again")
 	}
 }
@@ -125,7 +125,7 @@ func TestExpiryEndsWithTheEngine(t *testing.T) {
 	mustDo(t, e, project, owner, &work.ClaimTask{Task: task})
 	stop(t, e)
 	e.Advance(leaseMillis)
-	if after := e.expire((index.Expiry{}), 10); after != (index.Expiry{}) {
+	if after := e.expireClaims((index.Expiry{}), 10); after != (index.Expiry{}) {
 		t.Fatalf("it goes on from %v", after)
 	}
 	_, err := e.Do(api.Order{Project: project, Command: &work.ExpireClaims{}})

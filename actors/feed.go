@@ -254,7 +254,7 @@ func (f *follower) expire() error { return f.log.Expire(f.engine.clock.Now()) }
 func (f *follower) fill() error {
 	f.filling.Lock()
 	defer f.filling.Unlock()
-	err := f.follow()
+	err := f.drain()
 	if err == nil {
 		f.fault.Store(nil)
 		return nil
@@ -263,7 +263,7 @@ func (f *follower) fill() error {
 	return err
 }
 
-func (f *follower) follow() error {
+func (f *follower) drain() error {
 	// What is durable has left its notes; entries that are about no project leave none.
 	durable := f.engine.journal.Durable()
 	f.queue.Lock()

@@ -66,10 +66,10 @@ func (e *Engine) followIdentity(in *replayed) error {
 	}
 	cell.publish(&publishedIdentity{state: state, position: in.position}, events)
 	if erased {
-		e.erasing.follow()
+		e.erasing.wake()
 	}
-	e.followAgents(in.position, in.entry.Now, events)
-	e.search.followIdentity(in.position, events)
+	e.deliverIdentity(in.position, in.entry.Now, events)
+	e.search.noteIdentity(in.position, events)
 	return nil
 }
 
@@ -113,7 +113,7 @@ func (e *Engine) followHeld(h *handle, before *published, in *replayed) error {
 	if err := next.applyEvents(in, events); err != nil {
 		return err
 	}
-	if err := e.keepStored(in); err != nil {
+	if err := e.replayStored(in); err != nil {
 		return err
 	}
 	e.spillHistory(next.project)
@@ -163,7 +163,7 @@ func (e *Engine) keepFollowed(h *handle, in *replayed, fault error) (kept bool) 
 func (e *Engine) followKept(in *replayed) error {
 	events, err := in.decodeEvents()
 	if err == nil {
-		err = e.keepStored(in)
+		err = e.replayStored(in)
 	}
 	if err == nil {
 		e.followNotices(in, events)

@@ -116,7 +116,7 @@ func (r *eraser) noteContents(entry *datadir.Entry) error {
 	if err := r.changeGivenUp(given, brought); err != nil || len(given) == 0 {
 		return err
 	}
-	r.follow()
+	r.wake()
 	e.uploading.mu.Lock()
 	defer e.uploading.mu.Unlock()
 	if u := e.uploading.mu.of[entry.ID]; u != nil {
@@ -193,7 +193,7 @@ func (r *eraser) dropGivenUp() error {
 		if r.noted.count == count {
 			note.GivenUp = nil
 		} else {
-			r.follow()
+			r.wake()
 		}
 	})
 	return err

@@ -310,8 +310,8 @@ func (c *identityCommit) Committed(position uint64, err error) {
 	}
 	cell := &c.engine.identity
 	cell.publish(&publishedIdentity{state: c.done.State, position: position}, c.events)
-	c.engine.followAgents(position, c.now, c.events)
-	c.engine.search.followIdentity(position, c.events)
+	c.engine.deliverIdentity(position, c.now, c.events)
+	c.engine.search.noteIdentity(position, c.events)
 	if c.refusal != nil {
 		c.order.answer(api.IdentityDone{}, c.refusal)
 	} else {

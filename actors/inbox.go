@@ -48,9 +48,9 @@ func deliveriesOfEntry(
 	return all
 }
 
-// followAgents passes an entry of identity to the inbox: the marks that agents set on their items,
-// and changes of their keys. Other events may be nil.
-func (e *Engine) followAgents(position uint64, now int64, events []identity.Event) {
+// deliverIdentity passes an entry of identity to the inbox: the marks that agents set on their
+// items, and changes of their keys. Other events may be nil.
+func (e *Engine) deliverIdentity(position uint64, now int64, events []identity.Event) {
 	var deliveries []index.Delivery
 	registered := false
 	for number, event := range events {
@@ -82,8 +82,8 @@ func keyDelivery(kind work.NoticeKind, agent, key id.ID, number int, now int64) 
 	}}
 }
 
-// keepAgents passes an entry of identity behind the snapshot to the inbox.
-func (e *Engine) keepAgents(in *replayed) error {
+// replayAgents passes an entry of identity behind the snapshot to the inbox.
+func (e *Engine) replayAgents(in *replayed) error {
 	events := make([]identity.Event, len(in.entry.Events))
 	for number, stored := range in.entry.Events {
 		switch identity.Kind(stored.Kind) {
@@ -96,15 +96,15 @@ func (e *Engine) keepAgents(in *replayed) error {
 			events[number] = event
 		}
 	}
-	e.followAgents(in.position, in.entry.Now, events)
+	e.deliverIdentity(in.position, in.entry.Now, events)
 	return nil
 }
 
-// keepInbox passes an entry behind the snapshot to the inbox. The saved inbox of an agent may have
-// the entry already, whether the saved project has it or not.
-func (e *Engine) keepInbox(in *replayed) error {
+// replayInbox passes an entry behind the snapshot to the inbox. The saved inbox of an agent may
+// have the entry already, whether the saved project has it or not.
+func (e *Engine) replayInbox(in *replayed) error {
 	if in.entry.Target == datadir.TargetIdentity {
-		return e.keepAgents(in)
+		return e.replayAgents(in)
 	}
 	var deliveries []index.Delivery
 	for number, stored := range in.entry.Events {

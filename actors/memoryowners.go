@@ -24,14 +24,14 @@ const (
 func (e *Engine) MemoryOwners() []MemoryOwner {
 	stored, results := e.blobs.Stats(), e.residents.resultBytes()
 	return []MemoryOwner{
-		{Name: "projects", Bytes: e.residents.shares.all() - results},
+		{Name: "projects", Bytes: e.residents.shares.total() - results},
 		{Name: "results", Bytes: results},
 		{Name: "registry", Bytes: int64(e.handles.Size()) * handleMemory},
 		{Name: "recent contents", Bytes: stored.SlabBytes - stored.CachedBytes},
 		{Name: "cache", Bytes: stored.CachedBytes},
 		{Name: "pack indexes", Bytes: stored.IndexBytes},
 		{Name: "snapshot index", Bytes: e.snapshot.Stats().IndexBytes},
-		{Name: "indexes", Bytes: e.projections.of.MemoryBytes() + e.inbox.MemoryBytes()},
+		{Name: "indexes", Bytes: e.projections.indexes.MemoryBytes() + e.inbox.MemoryBytes()},
 		{Name: "agents", Bytes: e.Identity().MemoryBytes() +
 			int64(e.accounts.of.Size())*accountMemory},
 		{Name: "feed", Bytes: e.feed.memoryBytes()},
@@ -53,7 +53,7 @@ func (r *residents) resultBytes() (bytes int64) {
 			bytes += view.project.ResultMemoryBytes()
 		}
 	}
-	return min(bytes, r.shares.all())
+	return min(bytes, r.shares.total())
 }
 
 func (f *follower) memoryBytes() int64 {

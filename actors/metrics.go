@@ -46,7 +46,7 @@ func (e *Engine) stateMetrics() []Metric {
 		{Name: "pws_resident_projects", Help: "Projects in memory.",
 			Value: func() float64 { return float64(e.residents.count()) }},
 		{Name: "pws_resident_bytes", Help: "Memory of the projects in memory, estimated.",
-			Value: func() float64 { return float64(e.residents.shares.all()) }},
+			Value: func() float64 { return float64(e.residents.shares.total()) }},
 		{Name: "pws_spill_bytes",
 			Help:  "Histories of projects in memory that are in a temporary file.",
 			Value: func() float64 { return float64(e.spill.Stats().UsedBytes) }},

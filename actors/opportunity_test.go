@@ -38,7 +38,7 @@ func checkOffers(t testing.TB, what string, e *Engine) {
 			t.Errorf("%s: %s has reviews %+v, want %+v", what, project.Format(id.Project), got,
 				reviews)
 		}
-		card := e.projections.of.EncodeCard(p)
+		card := e.projections.indexes.EncodeCard(p)
 		if err := again.Restore(index.All, project, card); err != nil {
 			t.Errorf("%s: card %x: %v", what, card, err)
 		}
@@ -189,7 +189,7 @@ func TestVerifyChecksCards(t *testing.T) {
 	sound, nowhere := crashCopy(t, e.config.Dir), id.New(1, [10]byte{7})
 	mustVerify(t, sound)
 	e.Indexes(index.All)
-	of := e.projections.of
+	of := e.projections.indexes
 	old := of.EncodeCard(viewOf(t, e, project))
 	put := func(change work.Command) func(s *snapshot.Store, w *snapshot.Writer) error {
 		mustDo(t, e, project, owner, change)

@@ -57,7 +57,7 @@ func (a *projectActor) run(o *order) {
 		o.answer(api.Done{}, a.engine.errNotLeading())
 		return
 	}
-	if err := a.admit(o); err != nil {
+	if err := a.authorize(o); err != nil {
 		a.refuse(o, err)
 		return
 	}
@@ -80,9 +80,9 @@ func (a *projectActor) run(o *order) {
 	a.commit(o, decision, stamp)
 }
 
-// admit refuses an order that its agent may not give. Errors: SESSION_INVALID for a suspended
+// authorize refuses an order that its agent may not give. Errors: SESSION_INVALID for a suspended
 // agent, those of work.Authorize.
-func (a *projectActor) admit(o *order) error {
+func (a *projectActor) authorize(o *order) error {
 	if a.engine.Identity().Suspended(o.Agent) && !releases(o.Command) {
 		return fault.New(fault.SessionInvalid,
 			"The credential does not belong to a live session.")
@@ -222,13 +222,13 @@ func (a *projectActor) commit(o *order, decision work.Decision, stamp work.Stamp
 		notices: deliveriesOfEntry(decision.Events, a.handle.id, stamp.Agent, stamp.Now),
 	}
 	memory := entryMemories.Get().(*entryMemory)
-	defer memory.giveBack()
+	defer memory.recycle()
 	if err := c.fill(&e, memory, a.working, decision); err != nil {
 		a.refuse(o, err)
 		return
 	}
 	if err := a.reserveAll(c, next, e.StoredBytes(), stamp); err != nil {
-		c.giveBack()
+		c.releaseAll()
 		a.refuse(o, err)
 		return
 	}
@@ -241,7 +241,7 @@ func (a *projectActor) commit(o *order, decision work.Decision, stamp work.Stamp
 	}
 	if err := a.engine.journal.Append(a.reign, entry, c); err != nil {
 		a.engine.residents.note(a.handle, a.working)
-		c.giveBack()
+		c.releaseAll()
 		a.refuse(o, a.engine.storageFault(err))
 		return
 	}
@@ -254,7 +254,7 @@ func (a *projectActor) commit(o *order, decision work.Decision, stamp work.Stamp
 }
 
 // reserveAll takes quota and memory for an entry and the state that it makes: QUOTA_EXCEEDED,
-// RATE_LIMITED. AFTER an error, what was taken is given back with commit.giveBack.
+// RATE_LIMITED. AFTER an error, what was taken is given back with commit.releaseAll.
 func (a *projectActor) reserveAll(
 	c *commit, next *work.Project, stored int64, stamp work.Stamp,
 ) (err error) {

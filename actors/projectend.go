@@ -57,7 +57,7 @@ func (r *eraser) dropEnded() (any bool) {
 		any = true
 	}
 	for {
-		notes := r.ended(dropEndedAtOnce)
+		notes := r.endedProjects(dropEndedAtOnce)
 		if len(notes) == 0 {
 			return any
 		}
@@ -78,9 +78,10 @@ func (r *eraser) logErasure(err error) {
 	}
 }
 
-// ended returns deleted projects that cannot be restored any more, up to a number, and first those
-// that ended first. Those that cannot be read now do not count: the ones behind them are returned.
-func (r *eraser) ended(most int) (notes []*identity.DropProject) {
+// endedProjects returns deleted projects that cannot be restored any more, up to a number, and
+// first those that ended first. Those that cannot be read now do not count: the ones behind them
+// are returned.
+func (r *eraser) endedProjects(most int) (notes []*identity.DropProject) {
 	now, seen := r.engine.Now(), 0
 	for {
 		due := r.engine.Indexes(index.ForMemberships).Memberships.Ended(now, seen+most-len(notes))

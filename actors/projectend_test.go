@@ -286,7 +286,7 @@ func TestDamagedProjectsKeepNoOthers(t *testing.T) {
 	if first := e.Indexes(index.ForMemberships).Memberships.Ended(e.Now(), 1); first[0] != damaged {
 		t.Fatalf("%s ends first", first[0].Format(id.Project))
 	}
-	if ended := e.erasing.ended(1); len(ended) != 1 || ended[0].Project != sound {
+	if ended := e.erasing.endedProjects(1); len(ended) != 1 || ended[0].Project != sound {
 		t.Errorf("to be dropped: %v", ended)
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 // projections are the indexes over projects, and the projects that they do not know yet.
 type projections struct {
-	of *index.Projections
+	indexes *index.Projections
 	// saved are the indexes of which the snapshot has the parts of all projects: an older program
 	// has not saved those of newer indexes. It is written by saves, one at a time.
 	saved atomic.Uint32
@@ -39,7 +39,7 @@ func (p *projections) allKnown() bool {
 func (e *Engine) Indexes(of index.Set) *index.Views {
 	stale := &e.projections.stale
 	if stale.sets.Load()&uint32(of) == 0 {
-		return &e.projections.of.Views
+		return &e.projections.indexes.Views
 	}
 	stale.Lock()
 	defer stale.Unlock()
@@ -65,7 +65,7 @@ func (e *Engine) Indexes(of index.Set) *index.Views {
 	})
 	stale.handles = rest
 	stale.sets.Store(uint32(sets))
-	return &e.projections.of.Views
+	return &e.projections.indexes.Views
 }
 
 // markStale notes at a start that a project has to be loaded before the indexes of a set know it.
@@ -87,7 +87,7 @@ func (e *Engine) takeIn(h *handle, p *work.Project) {
 	if h.mu.stale == 0 {
 		return
 	}
-	e.projections.of.Load(h.mu.stale, p)
+	e.projections.indexes.Load(h.mu.stale, p)
 	h.mu.stale = 0
 	if !e.cardsSaved() {
 		e.saver.markDirty(h)
@@ -137,7 +137,7 @@ func (e *Engine) saveCard(to *cardsWriter, writer *snapshot.Writer, view *publis
 	if there && view.cardAt <= saved && e.cardsSaved() {
 		return nil
 	}
-	card := e.projections.of.EncodeCard(view.project)
+	card := e.projections.indexes.EncodeCard(view.project)
 	to.waiting = append(to.waiting, waitingCard{key, view.position, card})
 	if to.bytes += len(card); to.bytes < cardsTogether {
 		return nil
@@ -184,7 +184,7 @@ func (e *Engine) restoreCards(stored []*handle) error {
 		if known == 0 {
 			return nil
 		}
-		if err := e.projections.of.Restore(known, project, card.Data); err != nil {
+		if err := e.projections.indexes.Restore(known, project, card.Data); err != nil {
 			return cardFault(project, err)
 		}
 		return nil

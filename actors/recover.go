@@ -82,7 +82,7 @@ func (e *Engine) storedHandles() (stored []*handle) {
 	}
 	e.handles = xsync.NewMapOf[id.ID, *handle](xsync.WithPresize(len(stored)))
 	e.broken = xsync.NewMapOf[id.ID, error]()
-	e.projections.of.Memberships.Expect(len(stored))
+	e.projections.indexes.Memberships.Expect(len(stored))
 	for _, h := range stored {
 		e.handles.Store(h.id, h)
 	}

@@ -44,7 +44,7 @@ func (e *Engine) hides(h *handle, agent id.ID) bool {
 	h.mu.Lock()
 	known := h.mu.stale&index.ForMemberships == 0
 	h.mu.Unlock()
-	return known && e.projections.of.Memberships.Hides(h.id, agent)
+	return known && e.projections.indexes.Memberships.Hides(h.id, agent)
 }
 
 // refusal is the error of a command to a project that its caller may not read, BEFORE anything of
@@ -134,7 +134,7 @@ func (e *Engine) readBehind(h *handle) (view *published, err error) {
 		view.project, view.position, err = e.restore(h.id)
 	}
 	if err == nil {
-		err = e.damaged(h.id, view.applyTail(h.waiting(), e.trees, e.projections.of))
+		err = e.damaged(h.id, view.applyTail(h.waiting(), e.trees, e.projections.indexes))
 	}
 	return view, err
 }
@@ -221,15 +221,15 @@ func (e *Engine) Do(request api.Order) (api.Done, error) {
 		if err := e.refusal(h, &request); err != nil {
 			return api.Done{}, err
 		}
-		done, err := e.order(h, request)
+		done, err := e.send(h, request)
 		if err != errRetired {
 			return done, err
 		}
 	}
 }
 
-// order gives a command to the actor of a handle and waits for its answer.
-func (e *Engine) order(h *handle, request api.Order) (api.Done, error) {
+// send gives a command to the actor of a handle and waits for its answer.
+func (e *Engine) send(h *handle, request api.Order) (api.Done, error) {
 	o := orders.Get().(*order)
 	o.Order = request
 	err := e.requireMemory(&request, h)
@@ -318,11 +318,11 @@ func (e *Engine) publish(h *handle, next *work.Project, position uint64, events 
 		e.owners.add(h)
 		e.residents.keep(h, e.clock.floor.Load())
 	}
-	if changed := e.projections.of.Update(before, next, events); changed != 0 {
+	if changed := e.projections.indexes.Update(before, next, events); changed != 0 {
 		view.cardAt = position
 	}
 	h.view.Store(view)
-	e.search.follow(before, next, position, events)
+	e.search.note(before, next, position, events)
 	e.saver.markDirty(h)
 }
 

@@ -208,7 +208,7 @@ func TestRetiredHandleTakesNoOrder(t *testing.T) {
 	found, _ := e.handles.Load(project)
 	e.sweep(e.clock.Now() + 1000)
 	creation.Command = creationOf(project, work.Public)
-	if _, err := e.order(found, creation); err != errRetired {
+	if _, err := e.send(found, creation); err != errRetired {
 		t.Errorf("a handle that a sweep has dropped answers with %v", err)
 	}
 	if found.view.Load() != nil || viewOf(t, e, project) != nil {

@@ -148,10 +148,10 @@ func (e *Engine) applyBatch(batch []waitingEntry) error {
 			continue
 		}
 		if err == nil {
-			err = e.keepInbox(&in)
+			err = e.replayInbox(&in)
 		}
 		if err == nil {
-			err = e.keepStored(&in)
+			err = e.replayStored(&in)
 		}
 		switch {
 		case err != nil:
@@ -175,7 +175,7 @@ func (e *Engine) replayIdentity(in *replayed) error {
 	}
 	erased, err := e.erasing.noteErasures(events)
 	if erased {
-		e.erasing.follow()
+		e.erasing.wake()
 	}
 	return err
 }
@@ -216,7 +216,7 @@ func (e *Engine) keepTail(in *replayed, encoded waitingEntry) error {
 	}
 	for at, stored := range in.entry.Events {
 		kind := work.Kind(stored.Kind)
-		stale := e.projections.of.OfKind(kind)
+		stale := e.projections.indexes.OfKind(kind)
 		switch first := at == 0 && len(h.waiting()) == 0 && !h.stored.Load(); {
 		case !work.Known(kind):
 			return fmt.Errorf("event kind %d is unknown", kind)
@@ -230,7 +230,7 @@ func (e *Engine) keepTail(in *replayed, encoded waitingEntry) error {
 				return err
 			}
 		case stale&index.ForMemberships != 0 && index.OnlyTouches(kind):
-			e.projections.of.Memberships.Touch(h.id, in.entry.Now)
+			e.projections.indexes.Memberships.Touch(h.id, in.entry.Now)
 			stale &^= index.ForMemberships
 		}
 		e.markStale(h, stale)
@@ -250,7 +250,7 @@ func (e *Engine) listCreated(in *replayed, stored datadir.Event) error {
 	}
 	if created, ok := event.(*work.ProjectCreated); ok {
 		at := index.Position{Millis: in.entry.Now, ID: created.ID}
-		e.projections.of.Listing.Set(at, created.About.Visibility == work.Public)
+		e.projections.indexes.Listing.Set(at, created.About.Visibility == work.Public)
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ func (h *handle) noteCreator(p *work.Project) {
 
 // hurryIfFull starts an eviction if there is too much in memory.
 func (r *residents) hurryIfFull() {
-	if r.shares.max > 0 && r.shares.all() > r.evictAbove() {
+	if r.shares.max > 0 && r.shares.total() > r.evictAbove() {
 		r.hurry()
 	}
 }

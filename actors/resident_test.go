@@ -88,7 +88,7 @@ func TestProjectsLeaveMemoryByPressure(t *testing.T) {
 	}
 	saveAll(t, e)
 	e.evict(math.MaxInt64, func() bool { return true })
-	counted, real := e.residents.shares.all(), residentBytes(e)
+	counted, real := e.residents.shares.total(), residentBytes(e)
 	if counted != real || counted > bound {
 		t.Errorf("%d bytes are counted, %d in memory, at most %d wanted", counted, real, bound)
 	}
@@ -98,7 +98,7 @@ func TestProjectsLeaveMemoryByPressure(t *testing.T) {
 	for e.residents.count() > 0 {
 		e.sweep(e.clock.Now() + 1000)
 	}
-	if left := e.residents.shares.all(); left != 0 {
+	if left := e.residents.shares.total(); left != 0 {
 		t.Errorf("%d bytes are counted without a project in memory", left)
 	}
 }

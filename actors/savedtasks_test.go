@@ -60,7 +60,7 @@ func cardOfAll(t testing.TB) (e *Engine, project id.ID, card []byte) {
 	mustDo(t, e, project, friend, &work.WatchProject{})
 	mustDo(t, e, project, friend, &work.OpenWorkspace{})
 	e.Indexes(index.All)
-	return e, project, e.projections.of.EncodeCard(viewOf(t, e, project))
+	return e, project, e.projections.indexes.EncodeCard(viewOf(t, e, project))
 }
 
 // TestStartRejectsCardsThatDoNotDecode names the project.
@@ -105,7 +105,7 @@ func TestStartComparesCardsWithProjects(t *testing.T) {
 	slices.SortFunc(projects, id.ID.Compare)
 	extra := id.ID{1}
 	saveAll(t, e)
-	card := e.projections.of.EncodeCard(viewOf(t, e, projects[1]))
+	card := e.projections.indexes.EncodeCard(viewOf(t, e, projects[1]))
 	open := func(change func(s *snapshot.Store, w *snapshot.Writer) error) (*Engine, error) {
 		dir := crashCopy(t, e.config.Dir)
 		spoil(t, dir, change)

@@ -80,8 +80,8 @@ type searching struct {
 	settled chan struct{}
 	// ended is closed when nothing is indexed any more.
 	ended chan struct{}
-	// anew says that what is there of an index is thrown away first, whatever it is.
-	anew bool
+	// discard says that what is there of an index is thrown away first, whatever it is.
+	discard bool
 	// renewal is a request to throw the index away and make it again, nil for none. It gets the
 	// outcome AFTER the old one has left the disk, or cannot. renewing has one request at a time.
 	renewal  atomic.Pointer[chan error]
@@ -128,13 +128,13 @@ func (s *searching) start(last uint64) {
 		close(s.opened)
 		return
 	}
-	s.anew = e.config.searchAnew
+	s.discard = e.config.discardSearch
 	e.stopped.Go(s.run)
 }
 
-// follow notes what an entry of a project has changed. The committer calls it BEFORE the entry is
+// note keeps what an entry of a project has changed. The committer calls it BEFORE the entry is
 // answered.
-func (s *searching) follow(before, next *work.Project, position uint64, events []work.Event) {
+func (s *searching) note(before, next *work.Project, position uint64, events []work.Event) {
 	if s.engine.config.NoSearch {
 		return
 	}
@@ -214,8 +214,8 @@ func appendChanged(keys []search.Key, project id.ID, event work.Event) []search.
 	return append(keys, key)
 }
 
-// followIdentity notes what an entry of identity has changed.
-func (s *searching) followIdentity(position uint64, events []identity.Event) {
+// noteIdentity notes what an entry of identity has changed.
+func (s *searching) noteIdentity(position uint64, events []identity.Event) {
 	if s.engine.config.NoSearch {
 		return
 	}
@@ -443,7 +443,7 @@ func (s *searching) open() (*search.Index, error) {
 	mark := mac.Sum(nil)[:8]
 	dir := filepath.Join(e.config.Dir, datadir.SearchName)
 	renewal := s.renewal.Swap(nil)
-	if s.anew || renewal != nil {
+	if s.discard || renewal != nil {
 		err := os.RemoveAll(dir)
 		if renewal != nil {
 			*renewal <- err
@@ -451,14 +451,14 @@ func (s *searching) open() (*search.Index, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.anew = false
+		s.discard = false
 	}
-	x, anew, err := search.Open(dir, mark)
+	x, reason, err := search.Open(dir, mark)
 	if err != nil {
 		return nil, err
 	}
-	if anew != nil {
-		e.log.Warn("rebuilding the search index", "reason", anew)
+	if reason != nil {
+		e.log.Warn("rebuilding the search index", "reason", reason)
 	}
 	position, err := x.Position()
 	if err == nil && position > s.noted.Load() {
@@ -479,7 +479,7 @@ func Reindex(dir string, log *slog.Logger) (documents uint64, err error) {
 	if err := datadir.Check(dir); err != nil {
 		return 0, err
 	}
-	e, _, err := Open(Config{Dir: dir, ReserveBytes: -1, Log: log, searchAnew: true})
+	e, _, err := Open(Config{Dir: dir, ReserveBytes: -1, Log: log, discardSearch: true})
 	if err != nil {
 		return 0, err
 	}

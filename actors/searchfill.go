@@ -79,7 +79,7 @@ func (s *searching) run() {
 			failures++
 		}
 		// It is made again even if the old one cannot be removed at once.
-		s.anew = s.anew || s.renewal.Load() != nil
+		s.discard = s.discard || s.renewal.Load() != nil
 		s.again()
 	}
 }
@@ -332,7 +332,7 @@ func (f *searchFill) round() error {
 			return errSearchStopped
 		}
 	}
-	if f.copiesTook > 0 && !f.anew {
+	if f.copiesTook > 0 && !f.discard {
 		f.copiesFrom = time.Now().Add(searchCopiesShare * f.copiesTook)
 	}
 	if err := f.agentBacklog(); err != nil {

@@ -27,8 +27,8 @@ const endingBytesMax = 4 << 10
 type accounts struct {
 	limits api.StoredLimits
 	of     *xsync.MapOf[id.ID, *account]
-	// all is what all agents have stored, with what is on its way to the log.
-	all   atomic.Int64
+	// total is what all agents have stored, with what is on its way to the log.
+	total atomic.Int64
 	dirty struct {
 		sync.Mutex
 		accounts []*account
@@ -84,14 +84,14 @@ type storing struct {
 // limits is nil.
 func (a *accounts) reserve(s *storing, agent id.ID, limits *api.StoredLimits) error {
 	s.accounts, s.account = a, a.account(agent)
-	all := a.all.Add(s.bytes)
+	total := a.total.Add(s.bytes)
 	err := s.account.reserve(s, limits)
-	if err == nil && limits != nil && limits.All > 0 && all > limits.All {
+	if err == nil && limits != nil && limits.All > 0 && total > limits.All {
 		err = work.ErrStored("stored_bytes", limits.All)
 		s.account.change(func(of *account) { of.mu.reserved -= s.bytes })
 	}
 	if err != nil {
-		a.all.Add(-s.bytes)
+		a.total.Add(-s.bytes)
 		s.account = nil
 	}
 	return err
@@ -161,7 +161,7 @@ func (s *storing) release() {
 	if s.account == nil {
 		return
 	}
-	s.accounts.all.Add(-s.bytes)
+	s.accounts.total.Add(-s.bytes)
 	s.account.change(func(of *account) { of.mu.reserved -= s.bytes })
 }
 
@@ -239,9 +239,9 @@ func (a *accounts) settled(of *account, position uint64) {
 	a.dirty.accounts = append(a.dirty.accounts, of)
 }
 
-// giveBack takes off the accounts what was stored in a project that is removed. The hourly quota
+// refund takes off the accounts what was stored in a project that is removed. The hourly quota
 // stays used.
-func (a *accounts) giveBack(position uint64, events []work.Event) {
+func (a *accounts) refund(position uint64, events []work.Event) {
 	for _, event := range events {
 		removed, ok := event.(*work.ProjectRemoved)
 		if !ok {
@@ -257,16 +257,16 @@ func (a *accounts) giveBack(position uint64, events []work.Event) {
 				}
 				back := min(one.Bytes, of.mu.bytes)
 				of.mu.bytes -= back
-				a.all.Add(-back)
+				a.total.Add(-back)
 				a.settled(of, position)
 			})
 		}
 	}
 }
 
-// keepStored counts an entry behind the snapshot. The saved account of an agent may contain it
+// replayStored counts an entry behind the snapshot. The saved account of an agent may contain it
 // already.
-func (e *Engine) keepStored(in *replayed) error {
+func (e *Engine) replayStored(in *replayed) error {
 	if in.entry.Target != datadir.TargetProject {
 		return nil
 	}
@@ -276,7 +276,7 @@ func (e *Engine) keepStored(in *replayed) error {
 		a.account(in.entry.Agent).change(func(of *account) {
 			if in.position > of.mu.position {
 				of.add(bytes, in.entry.Now, hourLimit)
-				a.all.Add(bytes)
+				a.total.Add(bytes)
 				a.settled(of, in.position)
 			}
 		})
@@ -289,7 +289,7 @@ func (e *Engine) keepStored(in *replayed) error {
 		if err != nil {
 			return err
 		}
-		a.giveBack(in.position, []work.Event{event})
+		a.refund(in.position, []work.Event{event})
 	}
 	return nil
 }

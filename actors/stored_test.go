@@ -62,7 +62,7 @@ func checkAccounts(t testing.TB, e *Engine) {
 		}
 		return true
 	})
-	if got := e.accounts.all.Load(); got != all {
+	if got := e.accounts.total.Load(); got != all {
 		t.Errorf("all accounts have %d bytes, the projects %d", got, all)
 	}
 }

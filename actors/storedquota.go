@@ -95,7 +95,7 @@ func (e *Engine) QuotasOfProject(project id.ID) ([]StoredQuota, error) {
 func (e *Engine) QuotasOfServer() []StoredQuota {
 	limit := e.storedLimits(id.ID{}, id.ID{}).All
 	return []StoredQuota{
-		e.storedQuota(identity.QuotaServer, id.ID{}, limit, e.accounts.all.Load()),
+		e.storedQuota(identity.QuotaServer, id.ID{}, limit, e.accounts.total.Load()),
 	}
 }
 

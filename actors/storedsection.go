@@ -88,7 +88,7 @@ func (e *Engine) restoreAccounts() error {
 		if err := one.decode(s.Data, s.Position, e.accounts.limits.AgentHour); err != nil {
 			return fmt.Errorf("account of agent %s: %w", one.agent.Format(id.Agent), err)
 		}
-		e.accounts.all.Add(one.mu.bytes)
+		e.accounts.total.Add(one.mu.bytes)
 		return nil
 	})
 }

@@ -25,7 +25,7 @@ func (e *Engine) sweepLoop() {
 			resumed = e.resume(resumed)
 			e.sweep(e.clock.Now())
 			if e.leading() != 0 {
-				expired = e.expire(expired, expireRoundMax)
+				expired = e.expireClaims(expired, expireRoundMax)
 				e.prune()
 			}
 		}

@@ -57,7 +57,7 @@ func newRebuilder(
 		trees:    newTrees(content),
 	}
 	e.accounts, e.residents = newAccounts(api.StoredLimits{}), newResidents(0)
-	e.projections.of = index.NewProjections()
+	e.projections.indexes = index.NewProjections()
 	return &rebuilder{engine: e, tail: map[id.ID][]waitingEntry{}}
 }
 
@@ -85,7 +85,7 @@ func (r *rebuilder) Keep(position uint64, entry *datadir.Entry) error {
 	if entry.Target == datadir.TargetProject {
 		r.tail[entry.ID] = append(r.tail[entry.ID], withoutContents(position, entry))
 	}
-	return r.engine.keepInbox(&replayed{position: position, entry: *entry})
+	return r.engine.replayInbox(&replayed{position: position, entry: *entry})
 }
 
 func (r *rebuilder) ApplyIdentity(position uint64, entry *datadir.Entry) error {
