@@ -11,7 +11,7 @@ import (
 // where it was at half the pace, until the other has caught up.
 //
 // What a leader stamps moves the time of all servers, and a time too late ends leases. So a server
-// that follows goes back with the system's clock: what it has shown meanwhile binds nobody. And if
+// that follows goes back with the system's clock: what it has shown until then binds nobody. And if
 // the system's clock jumps forward, it is believed only where those of other servers say the same.
 type clock struct {
 	// ahead is how far a test moved the clock forward, floor the newest time given out, and logged

@@ -74,14 +74,15 @@
 // times as long as it worked while there are many writers. The index holds the log position that it
 // has reached. A start compares it with the positions of sections, tails and views, so that the log
 // may be cut at any time, and indexes the projects behind it again. An index that is damaged or
-// belongs to other data is made anew; one that fails answers 503.
+// belongs to other data is rebuilt; one that fails answers 503.
 //
 // # Damage
 //
 // A project whose sections cannot be read is lost alone: each request for it gets api.ErrDamaged,
-// and whoever reads several projects leaves it out (api.Intact). It is noted when it is met first,
-// for the log, the health of the server and a metric (damaged). An operator can remove it: an empty
-// state takes its place (standIn), so that contents which it alone names stay in the packs.
+// and whoever reads several projects leaves it out (api.Intact). It is noted when it is first
+// found, for the log, the health of the server and a metric (damaged). An operator can remove it:
+// an empty state takes its place (standIn), so that contents which it alone names stay in the
+// packs.
 //
 // In a group each server has its own damage. A follower cannot apply entries of a project that is
 // damaged there. It keeps them in its log (keepFollowed), as a start does, until the server is
@@ -114,7 +115,7 @@
 //  2. The log is renewed (renewLog): a new segment begins, the search index is made again, a
 //     snapshot is saved, and the log in front of the segment is cut. All contents are in packs.
 //  3. Packs are written again without the contents that no other project names. Every project is
-//     read once. What is stored meanwhile stays (blobs.Store.Drop).
+//     read once. What is stored while this runs stays (blobs.Store.Drop).
 //  4. Likewise the manifests of the trees that forks began with: parts, then roots. A removed
 //     project that lacks one can still be loaded (work.RestoreRemoved).
 //  5. The states are emptied (work.EraseProject): ID, owner and times stay, so that no ID is used

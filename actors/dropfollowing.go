@@ -133,7 +133,7 @@ func (r *eraser) dropFollowed() error {
 	}
 	e.log.Info("what only removed projects had has left the disk of this server", "contents", dropped)
 	err = r.changeErasure(func(note *datadir.Erasure) {
-		// What was noted meanwhile may have come too late for this time.
+		// What was noted since may have come too late for this time.
 		note.Due = r.noted.count != count
 	})
 	if err == nil {

@@ -423,7 +423,7 @@ func (e *Engine) advance(millis int64) int64 {
 	now := e.clock.Advance(millis)
 	if e.config.TestClock {
 		if err := datadir.WriteAdvance(e.config.Dir, e.clock.ahead.Load()); err != nil {
-			e.log.Error("the clock will be behind AFTER a restart", "error", err)
+			e.log.Error("the clock will be behind after a restart", "error", err)
 		}
 	}
 	return now

@@ -144,9 +144,9 @@ func (r *eraser) eraseFollowed() error {
 
 // renewLogFollowed is renewLog for a server that may not lead. The entry behind those that leave
 // the log is asked for until it is there. Then snapshots are saved until the log was cut. Entries
-// that the group has not agreed on stay until it has, so more are asked for meanwhile. Those of a
-// damaged project stay until the server is made anew, for which nobody waits here. The caller
-// holds running.
+// that the group has not agreed on stay until it has, so more are asked for until then. Those of a
+// damaged project stay until the server is replaced; this does not wait for that. The caller holds
+// running.
 func (r *eraser) renewLogFollowed() error {
 	e := r.engine
 	if err := e.requireApplied(); err != nil {

@@ -19,8 +19,8 @@ import (
 //
 // under a key that comes from the server's secret. The permutation is a Feistel network of four
 // rounds, with AES as the round function and the time as a tweak: another time is another
-// permutation. By the zeros an ID that was made here is recognised. The partition is reserved for
-// logs of several parts, each with positions of its own. Now there is one, number 0.
+// permutation. The zeros identify IDs made here. The partition is reserved for logs of several
+// parts, each with positions of its own. Now there is one, number 0.
 type eventIDs struct {
 	block cipher.Block
 }

@@ -20,9 +20,9 @@ const (
 )
 
 // expireClaims has claims that ran out noted in up to limit projects, behind a place in the order
-// of expiry, and returns the place to go on from: the zero one when all were asked. It is how those
-// learn of the end of a claim who were not looking, and nothing depends on it: a project that fails
-// is passed by until the next time.
+// of expiry, and returns the place to go on from: the zero one when all were asked. Agents that do
+// not look learn of the end this way, and nothing depends on it: a project that fails is passed by
+// until the next time.
 func (e *Engine) expireClaims(after index.Expiry, limit int) index.Expiry {
 	now := e.Now()
 	for limit > 0 {

@@ -134,7 +134,7 @@ func (e *Engine) followNotices(in *replayed, events []work.Event) {
 }
 
 // keepFollowed keeps an entry of a damaged project for the next start. It reports false where the
-// project was loaded meanwhile, or has no handle any more.
+// project was loaded since, or has no handle any more.
 func (e *Engine) keepFollowed(h *handle, in *replayed, fault error) (kept bool) {
 	stale := &e.projections.stale
 	stale.Lock()

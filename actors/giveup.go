@@ -20,9 +20,9 @@ import (
 // a project may come to name them.
 
 // GiveUp appends the entry for contents that an upload has noted, where this server leads. No
-// import runs meanwhile, and the orders of earlier ones have ended: what was shared in front of the
-// entry is named in front of it, or never. It reports false where an import runs. Errors: those of
-// settleOrders and of appendContents.
+// import runs at the same time, and the orders of earlier ones have ended: what was shared in front
+// of the entry is named in front of it, or never. It reports false where an import runs. Errors:
+// those of settleOrders and of appendContents.
 func (e *Engine) GiveUp(upload id.ID, hashes []byte) (done bool, err error) {
 	if len(hashes)%len(work.Hash{}) != 0 {
 		return false, errHashesCut
@@ -189,7 +189,7 @@ func (r *eraser) dropGivenUp() error {
 		}
 	}
 	err = r.changeErasure(func(note *datadir.Erasure) {
-		// What was noted meanwhile may have come too late for this time.
+		// What was noted since may have come too late for this time.
 		if r.noted.count == count {
 			note.GivenUp = nil
 		} else {

@@ -131,7 +131,7 @@ func (e *Engine) SeeSession(session *identity.Session) {
 
 // SeeCaller notes that a session is in use, where this server leads.
 func (e *Engine) SeeCaller(caller identity.Caller) {
-	// A session that ended meanwhile is refused, and that is all there is to it.
+	// A session that has ended since is refused, and that is all there is to it.
 	_, _ = e.DoIdentity(identityOrderOf(&identity.SeeSession{Caller: caller}))
 }
 

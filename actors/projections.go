@@ -202,8 +202,8 @@ func (e *Engine) restoreCards(stored []*handle) error {
 	return err
 }
 
-// replaceCard has the next snapshot make a card anew that is damaged. The indexes load the project
-// where they need it. It is called at a start.
+// replaceCard has the next snapshot rebuild a damaged card. The indexes load the project where they
+// need it. It is called at a start.
 func (e *Engine) replaceCard(project id.ID, fault error) {
 	h, there := e.handles.Load(project)
 	if !there || !h.stored.Load() {

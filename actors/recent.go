@@ -14,8 +14,8 @@ func newRecents(max int64) *recents {
 	return &recents{evenShares: newEvenShares(max), since: map[id.ID]int64{}}
 }
 
-// requireRecent takes memory for the contents of an entry, or refuses the agent: RATE_LIMITED. No
-// entry counts more than an agent may hold that is alone.
+// requireRecent takes memory for the contents of an entry, or refuses the agent: RATE_LIMITED. An
+// entry counts for at most half of the memory.
 func (e *Engine) requireRecent(agent id.ID, bytes int64) (taken int64, err error) {
 	r := e.recents
 	if bytes == 0 || r.max == 0 {

@@ -292,8 +292,9 @@ const mailboxRun = 128
 
 // spawn starts an actor with the mailbox that gives its memory back. The mailbox runs on the
 // goroutine that found it idle, which waits for an answer anyway: to wake another one for a few
-// microseconds of work costs more than the work. Those who come meanwhile leave their message and
-// wait. The in-flight bound is also the bound of what one goroutine may have to run for others.
+// microseconds of work costs more than the work. Others that come while it works leave their
+// message and wait. The in-flight bound is also the bound of what one goroutine may have to run for
+// others.
 func (e *Engine) spawn(a actor.Actor) *actor.PID {
 	return e.system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return a },
 		actor.WithMailbox(actor.UnboundedLockfree()),

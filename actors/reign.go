@@ -8,7 +8,7 @@ import (
 	"pws/journal"
 )
 
-// Lead implements journal.Machine. Actors are made anew from the published views: all that was
+// Lead implements journal.Machine. Actors start again from the published views: all that was
 // durable BEFORE the reign is in them, and what was not is lost.
 func (e *Engine) Lead(reign journal.Reign) {
 	e.clock.lead()
@@ -45,9 +45,9 @@ func (e *Engine) resume(before journal.Reign) journal.Reign {
 	return reign
 }
 
-// renew makes the actor anew from the published view when a reign has begun. It reports false while
-// this server does not lead. The reign is loaded BEFORE the view: a view that belongs to a later
-// one is of no harm, because the journal refuses the entries of this one then.
+// renew has the actor start again from the published view when a reign has begun. It reports false
+// while this server does not lead. The reign is loaded BEFORE the view: a view that belongs to a
+// later one is of no harm, because the journal refuses the entries of this one then.
 func (a *projectActor) renew() bool {
 	reign := a.engine.leading()
 	if reign == 0 || reign == a.reign {

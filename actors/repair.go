@@ -92,8 +92,8 @@ func (e *Engine) repairable(hash work.Hash) bool {
 	return !e.Identity().Purged(hash)
 }
 
-// storeRepaired stores contents in a pack of their own. Nothing is erased meanwhile, and what was
-// erased since does not come back.
+// storeRepaired stores contents in a pack of their own. Nothing is erased at the same time, and
+// what was erased since does not come back.
 func (e *Engine) storeRepaired(got []work.Blob) error {
 	if len(got) == 0 {
 		return nil

@@ -54,8 +54,8 @@ const (
 	// applies them at a time, replayAhead how many batches may wait.
 	replayBatch = 256
 	replayAhead = 8
-	// replayIndexes is how many bytes of indexes of packs are in memory meanwhile: contents of the log
-	// are in packs already where a snapshot was interrupted.
+	// replayIndexes is how many bytes of indexes of packs are in memory during a replay: contents of
+	// the log are in packs already where a snapshot was interrupted.
 	replayIndexes = 64 << 20
 )
 

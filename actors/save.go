@@ -190,9 +190,9 @@ func uncertain(err error) bool {
 		errors.Is(err, feed.ErrUncertain)
 }
 
-// Save writes a snapshot of all that changed, and cuts the log behind it. Writers go on meanwhile:
-// what they change after a view was taken stays in the log. The order is: packs, sections,
-// manifest, and only AFTER all of that was read back, the cut.
+// Save writes a snapshot of all that changed, and cuts the log behind it. Writers go on: what they
+// change after a view was taken stays in the log. The order is: packs, sections, manifest, and only
+// AFTER all of that was read back, the cut.
 func (e *Engine) Save() error { return e.saver.save(nil, atOnce) }
 
 // saveSpeed is how a save uses the processor.

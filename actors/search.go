@@ -435,7 +435,7 @@ func (s *searching) renew() error {
 	}
 }
 
-// open opens the index, or makes it anew where it cannot be used.
+// open opens the index, or rebuilds it where it cannot be used.
 func (s *searching) open() (*search.Index, error) {
 	e := s.engine
 	mac := hmac.New(sha256.New, e.secret)
@@ -472,9 +472,9 @@ func (s *searching) open() (*search.Index, error) {
 	return x, err
 }
 
-// Reindex makes the search index of a data directory anew, and returns how many documents it has.
-// No server may run on the directory: the error says so. Errors: datadir.ErrMember for the data of
-// a member of a group.
+// Reindex rebuilds the search index of a data directory, and returns how many documents it has. No
+// server may run on the directory: the error says so. Errors: datadir.ErrMember for the data of a
+// member of a group.
 func Reindex(dir string, log *slog.Logger) (documents uint64, err error) {
 	if err := datadir.Check(dir); err != nil {
 		return 0, err

@@ -249,7 +249,7 @@ func folderBytes(dir string) (bytes int64) {
 		if err != nil || entry.IsDir() {
 			return nil
 		}
-		// A file that has been removed meanwhile counts as nothing.
+		// A file that has just been removed counts as nothing.
 		if info, err := entry.Info(); err == nil {
 			bytes += info.Size()
 		}

@@ -328,7 +328,7 @@ func (ups *uploading) uploadOfKey(record *api.UploadRecord) *upload {
 	return nil
 }
 
-// requireUploads refuses an upload too many: QUOTA_EXCEEDED. No other one is created meanwhile.
+// requireUploads refuses an upload too many: QUOTA_EXCEEDED. The caller holds creating.
 func (ups *uploading) requireUploads(agent id.ID) error {
 	now, open := ups.engine.Now(), 0
 	own, all := ups.allUploads(agent)

@@ -259,7 +259,7 @@ func (ups *uploading) uploadLoop() {
 const notedMax = 1 << 18
 
 // dropNoted drops the contents in the notes of uploads that no project names, or in a group has
-// them be given up. The uploads are busy meanwhile.
+// them be given up. The uploads are busy until that is done.
 func (ups *uploading) dropNoted(all []*upload) error {
 	e := ups.engine
 	only := map[work.Hash]bool{}
