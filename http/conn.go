@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -344,6 +345,8 @@ type listener struct {
 	pages, passed bool
 	// overLimit answers a connection beyond the bounds.
 	overLimit func(net.Conn, shortage)
+	// lacks is called where descriptors or memory for a connection are lacking; nil does nothing.
+	lacks func(now time.Time, err error)
 	// stopping is closed when the server stops, which ends a pause.
 	stopping <-chan struct{}
 	// closing closes it once, and closed is the error of that.
@@ -380,6 +383,9 @@ func (l *listener) Accept() (net.Conn, error) {
 			}
 			return nil, err
 		}
+		if l.lacks != nil && isOneOf(err, lacking) {
+			l.lacks(time.Now(), err)
+		}
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:
@@ -391,16 +397,29 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
+// lacking are the errors of a machine or a process without descriptors or memory for a connection.
+var lacking = []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM}
+
 // temporary reports whether accepting may succeed later: the peer has left already, or descriptors
 // or memory are used up.
 func temporary(err error) bool {
-	for _, one := range []error{
-		syscall.ECONNABORTED, syscall.ECONNRESET, syscall.EMFILE, syscall.ENFILE,
-		syscall.ENOBUFS, syscall.ENOMEM, syscall.EINTR,
-	} {
-		if errors.Is(err, one) {
-			return true
-		}
+	left := []error{syscall.ECONNABORTED, syscall.ECONNRESET, syscall.EINTR}
+	return isOneOf(err, left) || isOneOf(err, lacking)
+}
+
+func isOneOf(err error, all []error) bool {
+	return slices.ContainsFunc(all, func(one error) bool { return errors.Is(err, one) })
+}
+
+// lackEvery is the least time between two lines about connections that are not accepted.
+const lackEvery = time.Minute
+
+// noteLack logs that connections are not accepted, and for a while not again.
+func (s *Server) noteLack(now time.Time, err error) {
+	last := s.lackedAt.Load()
+	if last != 0 && now.UnixNano()-last < int64(lackEvery) ||
+		!s.lackedAt.CompareAndSwap(last, now.UnixNano()) {
+		return
 	}
-	return false
+	s.log.Warn("connections wait: the process has no descriptor or memory for them", "error", err)
 }

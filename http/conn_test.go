@@ -1,6 +1,7 @@
 package http
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"log/slog"
@@ -215,6 +216,32 @@ func TestAcceptSurvivesLackOfDescriptors(t *testing.T) {
 	_ = ln.Close()
 	if _, err := l.Accept(); !errors.Is(err, io.EOF) {
 		t.Errorf("Accept of a closed listener: %v", err)
+	}
+}
+
+// TestLackOfDescriptorsIsLogged has a listener lack descriptors: the log says so once a minute.
+func TestLackOfDescriptorsIsLogged(t *testing.T) {
+	var out bytes.Buffer
+	s := &Server{log: slog.New(slog.NewTextHandler(&out, nil))}
+	broken := errors.New("broken")
+	l := &listener{
+		Listener: &failing{nil, []error{
+			syscall.ECONNABORTED, &net.OpError{Op: "accept", Err: syscall.EMFILE}, syscall.EMFILE, broken,
+		}},
+		conns: &s.conns, lacks: s.noteLack, stopping: make(chan struct{}),
+	}
+	if _, err := l.Accept(); !errors.Is(err, broken) {
+		t.Errorf("Accept: %v", err)
+	}
+	lines := func() int { return strings.Count(out.String(), syscall.EMFILE.Error()) }
+	if lines() != 1 {
+		t.Errorf("%d lines, want 1: %s", lines(), out.String())
+	}
+	first := time.Unix(0, s.lackedAt.Load())
+	s.noteLack(first.Add(lackEvery-1), syscall.EMFILE)
+	s.noteLack(first.Add(lackEvery), syscall.EMFILE)
+	if lines() != 2 {
+		t.Errorf("%d lines, want 2: %s", lines(), out.String())
 	}
 }
 

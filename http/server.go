@@ -203,6 +203,8 @@ type Server struct {
 
 	// untrustedSeen says that warnUntrusted has logged.
 	untrustedSeen atomic.Bool
+	// lackedAt is when noteLack has logged, in Unix nanoseconds.
+	lackedAt atomic.Int64
 
 	// untilClose counts the answers over HTTP/1.0 that end with their connection.
 	untilClose sync.WaitGroup
@@ -316,6 +318,7 @@ func (s *Server) ServePages(ln net.Listener) error {
 
 func (s *Server) serve(own *listener) error {
 	own.conns, own.overLimit, own.stopping = &s.conns, s.refuseConnection, s.stopping
+	own.lacks = s.noteLack
 	if !s.conns.listen(own) {
 		return own.Close()
 	}

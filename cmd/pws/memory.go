@@ -145,9 +145,18 @@ func (c *ServeCommand) memoryCeiling() (ceiling int64, source string, err error)
 	return max(memoryLeast, int64(limit)), source, nil
 }
 
+// filesReserved are the descriptors that stay for files: of a small limit, half of them.
+const filesReserved = 512
+
+// connectionsWithin is how many connections fit into a limit of descriptors.
+func connectionsWithin(descriptors int64) int64 {
+	return max(1, descriptors-min(filesReserved, descriptors/2))
+}
+
 var errSizes = errors.New("sizes of memory must not be negative")
 
-// fitMemory lowers the settings to the ceiling and sets the limit of the runtime.
+// fitMemory lowers the settings to the ceiling, and the connections to the limit of open files, and
+// sets the limit of the runtime.
 func (c *ServeCommand) fitMemory(log *slog.Logger) (fitted memory, err error) {
 	if min(c.CacheBytes, c.SnapshotBlobBytes, c.SnapshotLogBytes) < 0 {
 		return fitted, errSizes
@@ -162,6 +171,11 @@ func (c *ServeCommand) fitMemory(log *slog.Logger) (fitted memory, err error) {
 		connections: int64(c.Connections),
 	}
 	fitted = asked.within(ceiling)
+	if files := openFilesMax(); connectionsWithin(files) < fitted.connections {
+		fitted.connections = connectionsWithin(files)
+		log.Warn("the limit of open files (RLIMIT_NOFILE) bounds the connections",
+			"open-files", files, "connections", fitted.connections)
+	}
 	if fitted.ceiling != math.MaxInt64 {
 		debug.SetMemoryLimit(fitted.runtimeLimit())
 		log.Info("memory ceiling", "bytes", fitted.ceiling, "from", source,

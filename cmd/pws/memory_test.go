@@ -57,6 +57,16 @@ func TestMemoryWithinCeiling(t *testing.T) {
 	}
 }
 
+func TestConnectionsWithinOpenFiles(t *testing.T) {
+	for descriptors, want := range map[int64]int64{
+		1: 1, 48: 24, 1000: 500, 1024: 512, 1025: 513, 20000: 19488, math.MaxInt64: math.MaxInt64 - 512,
+	} {
+		if got := connectionsWithin(descriptors); got != want {
+			t.Errorf("%d of %d, want %d", got, descriptors, want)
+		}
+	}
+}
+
 func TestParseMemory(t *testing.T) {
 	for text, want := range map[string]int64{
 		"536870912": 512 * mib, "536870912B": 512 * mib, "524288KiB": 512 * mib, "512MiB": 512 * mib,

@@ -43,7 +43,7 @@ type ServeCommand struct {
 	AllowedOrigins []string `help:"Web origins that may use the API; *, the default with --public-url, only reads."`
 	TrustedProxies []string `help:"Trusted proxies (127.0.0.1/32): their X-Forwarded-For and -Proto count."`
 
-	Connections      int `default:"16384" help:"Connections that may be open; fewer if the memory ceiling is below 4 GiB."`
+	Connections      int `default:"16384" help:"Connections that may be open; fewer if memory or open files are scarce."`
 	ConnectionsPerIP int `name:"connections-per-ip" default:"256" help:"How many of these one address may have."`
 
 	Waiting         int `default:"4096" help:"Requests that may wait for events at the same time, streams included."`
