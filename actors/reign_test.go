@@ -439,3 +439,26 @@ func TestReadsEndInTheirReign(t *testing.T) {
 	}
 	var _ journal.Machine = n.e
 }
+
+// TestWritableWhereAServerLeads has a server say whether writes are accepted.
+func TestWritableWhereAServerLeads(t *testing.T) {
+	g := newGroup(t, 1)
+	n := g.nodes[0]
+	check := func(when string, want bool) {
+		t.Helper()
+		space := n.e.Space()
+		if space.Writable != want || !want && space.Reason != api.ReasonNotLeading {
+			t.Errorf("%s: %+v", when, space)
+		}
+	}
+	check("without a reign", false)
+	g.elect(n)
+	g.deliverAll()
+	check("in a reign", true)
+	n.depose()
+	check("AFTER the reign", false)
+	n.e.noteSpace()
+	if n.e.space.short.Load() {
+		t.Error("a server that hears of no leader takes its disk for full")
+	}
+}

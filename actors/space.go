@@ -195,6 +195,9 @@ func (e *Engine) Space() api.Space {
 		space.Writable, space.Reason = false, reasonLogFailed
 	case !space.Writable:
 		space.Reason = reasonReserve
+	case e.leading() == 0 && !e.otherLeads():
+		// Unlike a read, this does not ask the other servers and wait for them.
+		space.Writable, space.Reason = false, api.ReasonNotLeading
 	}
 	return space
 }
@@ -203,7 +206,8 @@ func (e *Engine) Space() api.Space {
 func (d *diskSpace) noteSpace() {
 	e := d.engine
 	now := e.Space()
-	if now.Reason == reasonLogFailed || d.short.Swap(!now.Writable) == !now.Writable {
+	if now.Reason == reasonLogFailed || now.Reason == api.ReasonNotLeading ||
+		d.short.Swap(!now.Writable) == !now.Writable {
 		return
 	}
 	if now.Writable {
@@ -234,8 +238,7 @@ func (e *Engine) spaceMetrics() []Metric {
 			Value: func() float64 { return float64(e.Space().ReserveBytes) }},
 		{Name: "pws_writable", Help: "Whether writes are accepted: 1 or 0.",
 			Value: func() float64 {
-				// Unlike a probe, this does not ask the other servers and wait for them.
-				if e.Space().Writable && (e.leading() != 0 || e.otherLeads()) {
+				if e.Space().Writable {
 					return 1
 				}
 				return 0

@@ -39,13 +39,13 @@ type Check struct {
 	Paused bool
 }
 
-// Space says whether writes are accepted.
+// Space says whether writes are accepted: here, or by another server of the group.
 type Space struct {
 	FreeBytes int64
 	// ReserveBytes is the free space below which writes are refused; 0 without a reserve.
 	ReserveBytes int64
 	Writable     bool
-	// Reason is why not: DISK_RESERVE or LOG_FAILED.
+	// Reason is why not: DISK_RESERVE, LOG_FAILED, or NOT_LEADING where no server is known to lead.
 	Reason string
 }
 
@@ -57,8 +57,8 @@ type Health struct {
 	Version string `json:"version"`
 	// Seconds since the service started.
 	UptimeSeconds int64 `json:"uptime_seconds"`
-	// Whether writes are accepted. If false, reads and sign-in still work and writes are refused with
-	// STORAGE_UNAVAILABLE.
+	// Whether writes are accepted. If false, they are refused with STORAGE_UNAVAILABLE. Reads and
+	// sign-in still work, unless the service is a group of servers without a majority.
 	Writable bool `json:"writable"`
 	// Each part of the service: ok, or paused while it waits for disk space.
 	Checks map[string]string `json:"checks"`
