@@ -105,6 +105,9 @@ func Join(ctx context.Context, s Settings, source Source) error {
 		return err
 	}
 	defer copied.close()
+	if err := replica.Joinable(s.Number, copied.descriptor); err != nil {
+		return err
+	}
 	partial := filepath.Clean(s.Data) + ".joining"
 	// Where it fails it leaves nothing, or what belongs to another Join.
 	if err := source.Receive(copied.files, partial); err != nil {

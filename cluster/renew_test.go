@@ -12,14 +12,36 @@ import (
 	"pws/journal/replica"
 )
 
-// TestRenewRefuses asks for copies that are of no use. The data of the member stays as it was.
-func TestRenewRefuses(t *testing.T) {
-	f := newFixture(t, false)
+// serveUseless has the first member send copies whose descriptor is none.
+func (f *fixture) serveUseless() {
 	f.networks[0].config.Copy = func(to io.Writer) error {
 		_, err := to.Write([]byte{4, 0, 0, 0, 'n', 'o', 'n', 'e', 'x'})
 		return err
 	}
 	f.networks[0].Serve(&inbox{})
+}
+
+// TestJoinRefusesBeforeTheCopy has a server not receive the files behind a descriptor that it
+// refuses.
+func TestJoinRefusesBeforeTheCopy(t *testing.T) {
+	f := newFixture(t, false)
+	f.serveUseless()
+	received := errors.New("received")
+	err := Join(t.Context(), Settings{
+		Data: filepath.Join(t.TempDir(), "data"), Number: 2, Keys: filepath.Join(f.keys, "member-2"),
+	}, Source{
+		Number: 1, Address: f.members[0].Address,
+		Receive: func(io.Reader, string) error { return received },
+	})
+	if !errors.Is(err, replica.ErrDescriptor) {
+		t.Errorf("%v, want %v", err, replica.ErrDescriptor)
+	}
+}
+
+// TestRenewRefuses asks for copies that are of no use. The data of the member stays as it was.
+func TestRenewRefuses(t *testing.T) {
+	f := newFixture(t, false)
+	f.serveUseless()
 	source := Source{
 		Number: 1, Address: f.members[0].Address,
 		Receive: func(from io.Reader, dir string) error {

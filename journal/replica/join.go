@@ -30,6 +30,17 @@ func Begin(dir string, members []Member, position uint64) error {
 // Descriptor has returned; it may have more. Errors: ErrDescriptor; ErrNumberUsed for a number that
 // is that of a voter, or was that of a member: the copy may lack what the voter has acknowledged.
 func Join(dir string, member uint64, descriptor []byte) error {
+	if err := Joinable(member, descriptor); err != nil {
+		return err
+	}
+	return makeLog(dir, func(records Records) error {
+		_, err := Adopt(records, descriptor)
+		return err
+	})
+}
+
+// Joinable says why Join would refuse a descriptor, BEFORE the rest of the data is there.
+func Joinable(member uint64, descriptor []byte) error {
 	_, s, err := decodeDescriptor(descriptor)
 	if err != nil {
 		return err
@@ -39,10 +50,7 @@ func Join(dir string, member uint64, descriptor []byte) error {
 		return fmt.Errorf("%w: %d; add a member with a new number, and remove that one",
 			ErrNumberUsed, member)
 	}
-	return makeLog(dir, func(records Records) error {
-		_, err := Adopt(records, descriptor)
-		return err
-	})
+	return nil
 }
 
 // Renewable says why Renew would refuse a descriptor, BEFORE the rest of the data is there.
