@@ -40,7 +40,7 @@ func nameOf(member uint64) string { return fmt.Sprintf("member-%d.pws.internal",
 // with its certificate, its key, and the secret that all servers of the group have in common. That
 // is the given one, as the file of a data directory has it; nil makes one.
 func MakeAuthority(dir string, members []uint64, secret []byte, now time.Time) error {
-	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+	if exists(dir) {
 		return fmt.Errorf("%s is there already", dir)
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -73,8 +73,12 @@ func MakeAuthority(dir string, members []uint64, secret []byte, now time.Time) e
 	return write(filepath.Join(folder, secretFile), secret)
 }
 
-// AddMember makes the folder of another member in a directory of MakeAuthority.
+// AddMember makes the folder of another member in a directory of MakeAuthority. It refuses a member
+// that has one.
 func AddMember(dir string, member uint64, now time.Time) error {
+	if has := memberFolder(dir, member); exists(has) {
+		return fmt.Errorf("member %d has keys already, in %s; numbers are never used twice", member, has)
+	}
 	folder := filepath.Join(dir, "authority")
 	secret, err := os.ReadFile(filepath.Join(folder, secretFile))
 	if err != nil {
@@ -102,8 +106,17 @@ type issuer struct {
 	secret    []byte
 }
 
+func memberFolder(dir string, member uint64) string {
+	return filepath.Join(dir, fmt.Sprintf("member-%d", member))
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, os.ErrNotExist)
+}
+
 func (i *issuer) addMember(dir string, member uint64, now time.Time) error {
-	folder := filepath.Join(dir, fmt.Sprintf("member-%d", member))
+	folder := memberFolder(dir, member)
 	err := certify(folder, member, i.authority, i.key, now)
 	if err == nil {
 		err = writePEM(filepath.Join(folder, authorityFile), "CERTIFICATE", i.own)

@@ -387,6 +387,10 @@ func TestAuthority(t *testing.T) {
 	if err := MakeAuthority(dir, []uint64{1, 2, 3}, nil, time.Now()); err == nil {
 		t.Error("keys are overwritten")
 	}
+	const has = "member 2 has keys already"
+	if err := AddMember(dir, 2, time.Now()); err == nil || !strings.Contains(err.Error(), has) {
+		t.Errorf("keys for a member that has some: %v", err)
+	}
 	if _, err := LoadIdentity(filepath.Join(dir, "member-2"), 1); err == nil {
 		t.Error("the certificate of another member is taken")
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"pws/api"
 	"pws/api/docs"
+	"pws/client/cli"
 )
 
 // OpenAPICommand prints the OpenAPI document and the schemas without a running server.
@@ -19,9 +21,11 @@ type OpenAPICommand struct {
 
 // Run prints the document with indentation.
 func (c *OpenAPICommand) Run(out io.Writer) error {
-	documents := docs.New(api.Config{
-		Version: version, PublicURL: strings.TrimSuffix(c.PublicURL, "/"),
-	})
+	base := strings.TrimSuffix(c.PublicURL, "/")
+	if problem := api.PublicURLProblem(base); base != "" && problem != "" {
+		return cli.UsageError{Err: errors.New("--public-url " + problem)}
+	}
+	documents := docs.New(api.Config{Version: version, PublicURL: base})
 	body, _ := documents.OpenAPI()
 	text := jsontext.Value(body)
 	if c.Schema != "" {
