@@ -3,6 +3,7 @@ package actors
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -257,6 +258,27 @@ func TestDamagedContentFailsHealth(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("", 0)
+}
+
+// TestDamagedPackIsNotMerged has a damaged content be in a pack that is due for merging: the
+// snapshot has succeeded, and the log says that the packs are not merged.
+func TestDamagedPackIsNotMerged(t *testing.T) {
+	w := newDamagedWorld(t)
+	stop(t, w.Engine)
+	flipContent(t, filepath.Join(w.config.Dir, "blobs"), "the xyloother")
+	w.log.Reset()
+	w.Engine = start(t, w.config)
+	const line = "packs are not merged"
+	for n := 0; n < 20 && !strings.Contains(w.log.String(), line); n++ {
+		mustPut(t, w.Engine, w.sound, w.owner, "d.txt", fmt.Sprint(n))
+		saveAll(t, w.Engine)
+	}
+	if got := strings.Count(w.log.String(), line); got != 1 {
+		t.Errorf("%d lines with %q: %s", got, line, w.log)
+	}
+	if problem := w.snapshotFault(); problem != "" {
+		t.Errorf("the check of the snapshot says %q", problem)
+	}
 }
 
 // TestDamagedCardIsMadeAnew starts with a damaged card: lists and names are those of the project,

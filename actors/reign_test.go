@@ -457,7 +457,7 @@ func TestWritableWhereAServerLeads(t *testing.T) {
 	check("in a reign", true)
 	n.depose()
 	check("AFTER the reign", false)
-	n.e.noteSpace()
+	n.e.space.noteSpace()
 	if n.e.space.short.Load() {
 		t.Error("a server that hears of no leader takes its disk for full")
 	}

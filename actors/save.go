@@ -302,7 +302,11 @@ func (s *saver) saveAt(position uint64, taken changes) error {
 	}
 	if e.blobs.NeedsMerge() && e.space.roomy(e.blobs.MergeBytes()) {
 		// A Drop may take long: it reads all projects. The next save merges what is left.
-		if err := e.blobs.TryMerge(); err != nil {
+		err := e.blobs.TryMerge()
+		if errors.Is(err, blobs.ErrCorrupt) {
+			// The snapshot is there, and merges leave the damaged pack alone from now on.
+			e.log.Error("packs are not merged; reads find which contents are damaged", "error", err)
+		} else if err != nil {
 			return fmt.Errorf("merge packs: %w", err)
 		}
 	}

@@ -112,7 +112,7 @@ func (s *searching) awaitAgain(err error, failures int) (goOn bool) {
 	s.openOnce.Do(func() { close(s.opened) })
 	s.settle()
 	// Files of somebody else are no index.
-	s.anew = !errors.Is(err, search.ErrForeign)
+	s.discard = !errors.Is(err, search.ErrForeign)
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	for s.renewal.Load() == nil {
