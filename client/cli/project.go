@@ -73,6 +73,7 @@ func (c *ProjectViewCommand) Run(ctx context.Context, env *Env) error {
 			column{"changesets", "counts.changesets", nil},
 			column{"open tasks", "counts.open_tasks", nil}, column{"members", "counts.members", nil},
 			column{"head", "head_changeset_id", nil}, column{"changed", "updated_at", asAgo})
+		paragraph(out, "Hidden by an operator", project.at("hidden.reason").text())
 		paragraph(out, "Description", project.at("description").text())
 		return err
 	})
