@@ -142,7 +142,7 @@ func EncodeEvent(dst []byte, ev Event) ([]byte, error) {
 func DecodeEvent(kind uint16, data []byte) (Event, error) {
 	make, ok := makers[Kind(kind)]
 	if !ok {
-		return nil, fmt.Errorf("%w: unknown event kind %d", ErrCorrupt, kind)
+		return nil, fmt.Errorf("%w: unknown event kind %d, perhaps of a newer program", ErrCorrupt, kind)
 	}
 	event := make()
 	if err := decoder.Unmarshal(data, event); err != nil {

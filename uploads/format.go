@@ -95,7 +95,7 @@ func parseHead(name string, b []byte, number uint32, size int64) (Part, error) {
 	case disk.Checksum(b[:headBytes-4]) != le.Uint32(b[headBytes-4:]):
 		return Part{}, disk.Corrupt(name, 0, "header checksum does not match")
 	case le.Uint32(b[8:]) != formatVersion:
-		return Part{}, disk.Corrupt(name, 8, "format version %d is not known", le.Uint32(b[8:]))
+		return Part{}, disk.UnknownVersion(name, 8, le.Uint32(b[8:]), formatVersion)
 	case le.Uint32(b[12:]) != number:
 		return Part{}, disk.Corrupt(name, 12, "header says number %d", le.Uint32(b[12:]))
 	}

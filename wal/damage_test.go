@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	shared "pws/internal/disk"
 )
 
 // record is the place and the content of a record of the sample log.
@@ -251,9 +253,9 @@ var structureDamages = []struct {
 	{"index jumps", "index", func(t *testing.T, _ string, s []segment) {
 		rewriteHeader(t, s[len(s)-1].path, func(h *header) { h.index++ })
 	}},
-	{"newer version", "format version 2", func(t *testing.T, _ string, s []segment) {
+	{"older version", "format version 0", func(t *testing.T, _ string, s []segment) {
 		path := s[len(s)-1].path
-		patch(t, path, func(frame []byte) { frame[8] = 2 })
+		patch(t, path, func(frame []byte) { frame[8] = 0 })
 	}},
 	{"left over START", "not a segment", func(t *testing.T, dir string, s []segment) {
 		if err := os.WriteFile(s[1].path+".START", nil, 0o640); err != nil {
@@ -295,6 +297,30 @@ func TestDamagedStructure(t *testing.T) {
 				t.Fatalf("a refused log was changed:\n%s\n%s", before, after)
 			}
 		})
+	}
+}
+
+// TestNewerFrame has a newer program write the last frame: that is neither damage nor a torn tail.
+func TestNewerFrame(t *testing.T) {
+	dir := t.TempDir()
+	sampleLog(t, dir, 9, 300)
+	segs, err := listSegments(osDisk{}, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := segs[len(segs)-1].path
+	patch(t, last, func(frame []byte) { frame[8] = 2 })
+	before := diskState(t, dir)
+	_, verified := Verify(dir)
+	_, _, opened := Open(Options{Dir: dir})
+	for name, err := range map[string]error{"verify": verified, "open": opened} {
+		if !errors.Is(err, shared.ErrNewer) || errors.Is(err, ErrCorrupt) ||
+			!strings.Contains(err.Error(), last) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if after := diskState(t, dir); after != before {
+		t.Errorf("a refused log was changed:\n%s\n%s", before, after)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"hash/crc32"
 
 	"github.com/klauspost/compress/s2"
+
+	shared "pws/internal/disk"
 )
 
 const (
@@ -120,7 +122,8 @@ func checksum(frame []byte) {
 }
 
 // parseFrame checks a whole frame without decompressing its payload. The error is errTorn if the
-// bytes differ from what was written, errFrame if they do not but are invalid.
+// bytes differ from what was written, errFrame if they do not but are invalid, shared.ErrNewer if a
+// newer program has written them.
 func parseFrame(frame []byte) (header, error) {
 	le := binary.LittleEndian
 	if len(frame) < headerBytes || le.Uint32(frame) != frameMagic ||
@@ -133,6 +136,9 @@ func parseFrame(frame []byte) (header, error) {
 		raw: le.Uint32(frame[40:]), stored: le.Uint32(frame[44:]),
 	}
 	switch {
+	case frame[8] > frameVersion:
+		return h, fmt.Errorf("%w: format version %d, known is %d", shared.ErrNewer, frame[8],
+			frameVersion)
 	case frame[8] != frameVersion:
 		return h, fmt.Errorf("%w: format version %d, known is %d", errFrame, frame[8], frameVersion)
 	case h.flags&^flagS2 != 0 || frame[10] != 0 || frame[11] != 0:

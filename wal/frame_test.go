@@ -68,7 +68,7 @@ func TestFrameRoundTrip(t *testing.T) {
 func TestForgedFrames(t *testing.T) {
 	packed := bytes.Repeat([]byte("pack "), 1000)
 	for name, forge := range map[string]func(f []byte) []byte{
-		"version":        func(f []byte) []byte { f[8] = 9; return f },
+		"version":        func(f []byte) []byte { f[8] = 0; return f },
 		"flags":          func(f []byte) []byte { f[9] |= 2; return f },
 		"reserved":       func(f []byte) []byte { f[11] = 1; return f },
 		"no entries":     func(f []byte) []byte { f[12] = 0; return f },

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+
+	shared "pws/internal/disk"
 )
 
 // segmentNameLen is the number of digits in the name of a segment.
@@ -147,6 +149,9 @@ func (s *scanner) scanSegment(seg *segment, data []byte, last bool) error {
 		}
 		if errors.Is(err, errTorn) || errors.Is(err, errFrame) {
 			return &CorruptError{File: seg.path, Offset: int64(off), Reason: err.Error()}
+		}
+		if errors.Is(err, shared.ErrNewer) {
+			err = fmt.Errorf("%s at offset %d: %w", seg.path, off, err)
 		}
 		if err != nil {
 			return err

@@ -239,7 +239,7 @@ func EncodeEvent(dst []byte, event Event) ([]byte, error) {
 func DecodeEvent(kind Kind, data []byte) (Event, error) {
 	fresh, ok := kinds[kind]
 	if !ok {
-		return nil, fmt.Errorf("unknown event kind %d", kind)
+		return nil, fmt.Errorf("unknown event kind %d, perhaps of a newer program", kind)
 	}
 	event := fresh()
 	if err := decoding.Unmarshal(data, event); err != nil {

@@ -83,13 +83,11 @@ func appendFileHead(b []byte, number uint32, h *fileHeader) []byte {
 }
 
 func parseFileHead(name string, b []byte, number uint32) (h fileHeader, err error) {
-	for _, version := range []uint32{fileVersionKept, fileVersionWhole, fileVersion} {
-		h.version = version
-		if err = disk.CheckHeader(name, b, fileMagic, version, number); err == nil {
-			break
-		}
+	h.version = fileVersion
+	if len(b) >= disk.HeaderBytes {
+		h.version = min(max(fileVersion, le.Uint32(b[8:])), fileVersionKept)
 	}
-	if err != nil {
+	if err := disk.CheckHeader(name, b, fileMagic, h.version, number); err != nil {
 		return h, err
 	}
 	if len(b) < fileHead {

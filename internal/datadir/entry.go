@@ -148,7 +148,7 @@ func DecodeEntry(data []byte) (Entry, error) {
 	var e Entry
 	version := r.Byte()
 	if version != entryVersion && version != entryVersionPacked {
-		return e, fmt.Errorf("unknown entry version %d", version)
+		return e, fmt.Errorf("%w: unknown entry version %d", disk.ErrNewer, version)
 	}
 	e.Target = Target(r.Byte())
 	e.ID = id.ID(r.Fixed(16))

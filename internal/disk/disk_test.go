@@ -2,6 +2,7 @@ package disk_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -150,5 +151,26 @@ func TestOS(t *testing.T) {
 	}
 	if names, err := (disk.OS{}).List(dir); err != nil || len(names) > 0 {
 		t.Errorf("%q is left, %v", names, err)
+	}
+}
+
+// TestUnknownVersions checks files whose checksums are right and whose version is not the known
+// one: a higher one is that of a newer program, and only a lower one is damage.
+func TestUnknownVersions(t *testing.T) {
+	const magic, known, number = "PWSTEST1", 2, 7
+	manifest := func(version uint32) []byte {
+		b := binary.LittleEndian.AppendUint32([]byte(magic), version)
+		return binary.LittleEndian.AppendUint32(b, disk.Checksum(b))
+	}
+	for version, want := range map[uint32]error{1: disk.ErrCorrupt, known: nil, 3: disk.ErrNewer} {
+		header := disk.AppendHeader(nil, magic, version, number)
+		for what, err := range map[string]error{
+			"header":   disk.CheckHeader("f", header, magic, known, number),
+			"manifest": disk.CheckManifest("f", manifest(version), magic, known, 12),
+		} {
+			if !errors.Is(err, want) || errors.Is(err, disk.ErrCorrupt) && errors.Is(err, disk.ErrNewer) {
+				t.Errorf("%s of version %d: %v, want %v", what, version, err, want)
+			}
+		}
 	}
 }

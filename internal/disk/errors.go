@@ -8,6 +8,8 @@ import (
 var (
 	// ErrCorrupt marks damage on disk, for all stores; the error that wraps it is a *CorruptError.
 	ErrCorrupt = errors.New("corrupt")
+	// ErrNewer marks what a newer program has written; it is no damage.
+	ErrNewer = errors.New("written by a newer program")
 	// ErrLocked reports that another process has locked the directory.
 	ErrLocked = errors.New("directory is in use")
 )
@@ -30,6 +32,16 @@ func (e *CorruptError) Unwrap() error { return ErrCorrupt }
 // Corrupt makes a *CorruptError.
 func Corrupt(file string, offset int64, format string, args ...any) error {
 	return &CorruptError{File: file, Offset: offset, Reason: fmt.Sprintf(format, args...)}
+}
+
+// UnknownVersion is the error for a file of another format version than the one known here:
+// ErrNewer for a higher one, else a *CorruptError with the offset of the version.
+func UnknownVersion(file string, offset int64, version, known uint32) error {
+	if version > known {
+		return fmt.Errorf("%s: %w: it has format version %d, and this program knows %d", file, ErrNewer,
+			version, known)
+	}
+	return Corrupt(file, offset, "format version %d is not known", version)
 }
 
 // damageMax is the maximum length of a DamageList.

@@ -54,7 +54,7 @@ func AppendHeader(b []byte, magic string, version, number uint32) []byte {
 	return le.AppendUint32(b, Checksum(b[start:]))
 }
 
-// CheckHeader checks a header made by AppendHeader.
+// CheckHeader checks a header made by AppendHeader. Its errors are ErrCorrupt and ErrNewer.
 func CheckHeader(name string, b []byte, magic string, version, number uint32) error {
 	switch {
 	case len(b) < HeaderBytes:
@@ -64,7 +64,7 @@ func CheckHeader(name string, b []byte, magic string, version, number uint32) er
 	case Checksum(b[:20]) != le.Uint32(b[20:]):
 		return Corrupt(name, 0, "header checksum does not match")
 	case le.Uint32(b[8:]) != version:
-		return Corrupt(name, 8, "format version %d is not known", le.Uint32(b[8:]))
+		return UnknownVersion(name, 8, le.Uint32(b[8:]), version)
 	case le.Uint32(b[12:]) != number:
 		return Corrupt(name, 12, "header says file %d", le.Uint32(b[12:]))
 	}
@@ -127,7 +127,7 @@ func AppendFileRefs(b []byte, start int, files []FileRef) []byte {
 }
 
 // CheckManifest checks length, magic, checksum and version of a manifest. headBytes is the length
-// of everything before the files.
+// of everything before the files. Its errors are ErrCorrupt and ErrNewer.
 func CheckManifest(name string, b []byte, magic string, version uint32, headBytes int) error {
 	if len(b) < headBytes+4 {
 		return Corrupt(name, int64(len(b)), "manifest ends early")
@@ -140,7 +140,7 @@ func CheckManifest(name string, b []byte, magic string, version uint32, headByte
 		return Corrupt(name, 0, "manifest checksum does not match")
 	}
 	if v := le.Uint32(b[8:]); v != version {
-		return Corrupt(name, 8, "format version %d is not known", v)
+		return UnknownVersion(name, 8, v, version)
 	}
 	return nil
 }

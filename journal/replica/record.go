@@ -149,6 +149,10 @@ func (r *reader) entries() []*raftpb.Entry {
 
 // decodeRecord decodes a record, and keeps nothing of data.
 func decodeRecord(data []byte) (rec record, err error) {
+	if len(data) > 0 && data[0] > recordVersion {
+		return rec, fmt.Errorf("%w: record version %d, known is %d", disk.ErrNewer, data[0],
+			recordVersion)
+	}
 	if len(data) < 2 || data[0] != recordVersion || data[1]&^partsKnown != 0 {
 		return rec, fmt.Errorf("%w: unknown version or parts", errRecord)
 	}
