@@ -147,8 +147,8 @@ func readActivity(c *Call, _ *None) (Reply, error) {
 	return Reply{Data: b.data}, errors.Join(b.err, err)
 }
 
-// chosen cuts the claims and the blocked tasks of projects to as many as one request reads: those in
-// projects that the caller owns, and of the others a share of each owner.
+// chosen cuts the claims and the blocked tasks of projects to as many as one request reads: those
+// in projects that the caller owns, and of the others a share of each owner.
 func (b *activityBuild) chosen(
 	projects []id.ID, claims []index.ClaimPlace, blocked []index.TaskPlace,
 ) ([]index.ClaimPlace, []index.TaskPlace) {

@@ -47,6 +47,6 @@
 //	crc of all before (4)
 //
 // Order of effects in Pack and merges: the pack is written, synced, renamed and the directory is
-// synced BEFORE it is read back, every hash checked; that BEFORE the manifest is replaced, synced, and
-// read back; that BEFORE blobs leave the recent ones, or old packs are removed.
+// synced BEFORE it is read back, every hash checked; that BEFORE the manifest is replaced, synced,
+// and read back; that BEFORE blobs leave the recent ones, or old packs are removed.
 package blobs

@@ -20,8 +20,8 @@ type bigLimits struct {
 var usualLimits = bigLimits{big: 256, small: 64, wide: 128, narrow: 64}
 
 // bigTasks are the lists of a project whose tasks and terms are many. The common lists have only
-// the first of each of its lists, so that a project is added to them and removed in a time that does
-// not grow with its tasks.
+// the first of each of its lists, so that a project is added to them and removed in a time that
+// does not grow with its tasks.
 type bigTasks struct {
 	// ranked holds all nodes by status and by rank.
 	ranked []*taskNode

@@ -43,16 +43,23 @@
 //
 // The index of tasks holds every unfinished task of every project in some 100 bytes: those of
 // public projects in one order for each status, those of other projects for their members, and all
-// claims by expiry. Before a query, tasks with expired claims move to the status that they return
-// to, so the lists are right at any moment. The index of reviews shares byProject with it, which
-// knows who may find the records of a project.
+// claims by expiry. A project with many tasks has orders of its own, of which the common ones hold
+// only the first task: an update that hides the project costs no more than for a small one. Before
+// a query, tasks with expired claims move to the status that they return to, so the lists are right
+// at any moment. The index of reviews shares byProject with it, which knows who may find the records
+// of a project.
+//
+// Who looks for work asks for projects with OPEN tasks and reads their views, which know the tasks
+// that wait for others. A project in which all OPEN tasks wait is left out until one of its tasks
+// changes.
 //
 // # Links
 //
 // A link leads from a record to a project whose own record names it: a relation, a fork, an import.
 // Such records are never removed, so links are only added. Forks and imports are counted too, as
 // each reader may see them. For that the index keeps who may read a project whose links count, and
-// a publish that changes this moves the counts BEFORE it is answered. These counts are the only
+// a publish that changes this moves the counts BEFORE it is answered. If they are many, the links
+// of the project are counted by each query instead. These counts are the only
 // facts that an index answers without the live view.
 //
 // # Contributions without a decision

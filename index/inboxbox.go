@@ -101,9 +101,9 @@ func (b *inboxBox) admit(item *InboxItem) bool {
 }
 
 // add appends an item. If its class is full, it removes the oldest archived item of the class, or
-// if none is archived, the oldest one of the actor with the most items of the class, or of the actor
-// with the most items in the project with the most: so nobody can displace what others send from
-// their projects, not with many projects either, nor what others send from the same project.
+// if none is archived, the oldest one of the actor with the most items of the class, or of the
+// actor with the most items in the project with the most: so nobody can displace what others send
+// from their projects, not with many projects either, nor what others send from the same project.
 func (b *inboxBox) add(item *InboxItem, most int) {
 	b.items = append(b.items, *item)
 	class := item.Kind.Class()
@@ -138,9 +138,9 @@ func (b *inboxBox) mostFrequent(class work.NoticeClass) int {
 			ofProject, ofActor = max(ofProject, projects[one.Project]), max(ofActor, actors[one.Actor])
 		}
 	}
+	all := ofProject <= ofActor
 	counts := func(one *InboxItem) bool {
-		return one.Kind.Class() == class &&
-			(ofProject <= ofActor || projects[one.Project] == ofProject)
+		return one.Kind.Class() == class && (all || projects[one.Project] == ofProject)
 	}
 	clear(actors)
 	ofActor = 0

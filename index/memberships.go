@@ -119,8 +119,8 @@ func (m *Memberships) Of(
 	return found
 }
 
-// Shared returns up to limit projects of an agent that are not deleted, sorted by ShareByOwner; those
-// of one owner by their latest activity.
+// Shared returns up to limit projects of an agent that are not deleted, sorted by ShareByOwner;
+// those of one owner by their latest activity.
 func (m *Memberships) Shared(agent id.ID, limit int) []id.ID {
 	type place struct {
 		Position

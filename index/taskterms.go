@@ -171,8 +171,8 @@ func (t *Tasks) Reach(project id.ID, revision uint64) {
 }
 
 // Park withdraws the offer of a project of which a reader has seen, in the state of a revision,
-// that all OPEN tasks wait for others. It is offered again when one of its tasks changes. Those that
-// wait are not told from others here: when the one that a thousand others wait for is done, an
+// that all OPEN tasks wait for others. It is offered again when one of its tasks changes. The index
+// itself does not know which tasks wait: when a task is done that a thousand others wait for, an
 // update would have to move them all.
 func (t *Tasks) Park(project id.ID, revision uint64) {
 	t.mu.Lock()
