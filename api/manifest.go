@@ -81,7 +81,7 @@ type ContinuationMetadata struct {
 	HeadChangesetID string `json:"head_changeset_id" check:"id=chg_"`
 	// Version of the state.
 	StateVersion uint64 `json:"state_version"`
-	// The latest handoff; null if there is none.
+	// The latest handoff of an agent that is not blocked; null if there is none.
 	LatestHandoffID *string `json:"latest_handoff_id" check:"id=hnd_"`
 	// The latest checkpoint; absent if there is none.
 	LatestCheckpointID *string `json:"latest_checkpoint_id,omitzero" check:"id=ckp_"`
@@ -163,7 +163,7 @@ func (c *Call) manifest(p *work.Project) Manifest {
 	if len(said.ImportantFiles) == 0 {
 		manifest.ImportantFiles = wellKnownFiles(p)
 	}
-	if handoff := p.LatestHandoff(); handoff != nil {
+	if handoff := p.CurrentHandoff(); handoff != nil {
 		manifest.Continuation.LatestHandoffID = idOrNil(id.Handoff, handoff.ID)
 	}
 	if checkpoint := p.LatestCheckpoint(); checkpoint != nil {

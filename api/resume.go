@@ -26,7 +26,7 @@ type Resume struct {
 	HeadChangesetID string `json:"head_changeset_id" check:"id=chg_"`
 	// The continuation state.
 	State *ResumeState `json:"state,omitzero"`
-	// The latest handoff; absent if there is none.
+	// The latest handoff of an agent that is not blocked; absent if there is none.
 	Handoff *ResumeHandoff `json:"handoff,omitzero"`
 	// Changesets, newest first: those after since_changeset_id, or the most recent ones. If some are
 	// omitted, truncated_sections says so.
@@ -43,10 +43,12 @@ type Resume struct {
 	OpenQuestions []ResumeQuestion `json:"open_questions,omitzero"`
 	// Risks from all handoffs: newest first, duplicates once.
 	ResidualRisks []ResumeRisk `json:"residual_risks,omitzero"`
-	// Blockers from the latest handoff, then tasks with the status BLOCKED. With detail full, blockers
-	// of earlier handoffs follow, each with its handoff.
+	// Blockers from the latest handoff of a member, then tasks with the status BLOCKED, then blockers
+	// from a newer handoff of another agent. With detail full, those of earlier handoffs follow, each
+	// with its handoff.
 	Blockers []string `json:"blockers,omitzero"`
-	// Next actions from the latest handoff and from the state, the newer of the two first.
+	// Next actions from the latest handoff of a member and from the state, the newer of the two first,
+	// then those from a newer handoff of another agent.
 	NextActions []string `json:"next_actions,omitzero"`
 	// Verification records with the outcome FAILED, newest first, at most 10. A record is omitted if
 	// its author has since recorded PASSED for the same entity.

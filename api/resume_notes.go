@@ -85,20 +85,24 @@ func (b *resumeBuild) accumulate(rank int, field any, kind *noteKind) {
 	}
 }
 
-// earlierBlockers adds what handoffs before the latest one named as blockers. It may be solved by
-// now, so each is followed by the ID of its handoff.
+// earlierBlockers adds what other handoffs than those of blockers named as blockers. It may be
+// solved by now, so each is followed by the ID of its handoff.
 func (b *resumeBuild) earlierBlockers(place *sizelimit.Place) {
 	handoffs := b.project.Handoffs()
 	notes, more := b.collect(blockerKind, handoffs)
 	if more {
 		b.lose(rankBlockers)
 	}
-	latest := b.project.LatestHandoff()
 	for _, one := range notes {
-		if one.handoff != latest.ID {
+		if !one.of(b.first) && !one.of(b.guest) {
 			b.add(rankBlockers, place, b.item(one.note.Text+" ("+one.handoff.Format(id.Handoff)+")"))
 		}
 	}
+}
+
+// of reports whether a note comes from a handoff, which is nil for none.
+func (n *noteItem) of(handoff *work.Handoff) bool {
+	return handoff != nil && n.handoff == handoff.ID
 }
 
 // noteBytesLeast is what a note takes beside its text at least.

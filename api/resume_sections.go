@@ -24,6 +24,9 @@ type resumeBuild struct {
 	own *heldWork
 	// brief is the task that is being written.
 	brief TaskBrief
+	// shown is the newest handoff, first the newest of a member, and guest that of an agent that is
+	// no member if it is newer; nil for none.
+	shown, first, guest *work.Handoff
 	// handoffs have the texts that were read; handoffBytes is their size.
 	handoffs     map[id.ID]*work.Handoff
 	handoffBytes int
@@ -64,8 +67,9 @@ func (b *resumeBuild) fill() {
 	if b.wish.shows(rankState) {
 		out.State = b.state()
 	}
-	if latest := p.LatestHandoff(); latest != nil && b.wish.shows(rankHandoff) {
-		out.Handoff = b.handoff(b.whole(latest))
+	b.findHandoffs()
+	if b.shown != nil && b.wish.shows(rankHandoff) {
+		out.Handoff = b.handoff(b.whole(b.shown))
 	}
 	if b.wish.shows(rankTasks) {
 		out.Tasks = new(ResumeTasks)
@@ -244,17 +248,31 @@ func idText(prefix id.Prefix, value id.ID) string {
 	return value.Format(prefix)
 }
 
-// nextActions are those of the latest handoff and those of the state, each once. The newer of the
-// two goes first, because it describes the present. A checkpoint writes both at once.
+// findHandoffs finds the handoffs that the resume shows. A guest can leave one too: what it asks
+// for comes after what members do, so that it neither hides nor replaces that.
+func (b *resumeBuild) findHandoffs() {
+	b.shown, b.guest = b.project.CurrentHandoff(), nil
+	b.first = b.shown
+	if b.shown != nil && b.project.RoleOf(b.shown.Author) == work.NoRole {
+		b.first, b.guest = b.project.MembersHandoff(), b.shown
+	}
+}
+
+// nextActions are those of the newest handoff of a member and those of the state, then those of a
+// guest's newer handoff, each once. The newer of the first two goes first, because it describes the
+// present. A checkpoint writes both at once.
 func (b *resumeBuild) nextActions() {
 	place := b.doc.Place(&b.resume.NextActions)
 	state := b.project.State()
 	lists := [][]string{state.Statement.NextActions}
-	if handoff := b.project.LatestHandoff(); handoff != nil {
-		lists = append(lists, b.whole(handoff).Continuation.NextActions)
-		if handoff.CreatedAt >= state.UpdatedAt {
+	if b.first != nil {
+		lists = append(lists, b.whole(b.first).Continuation.NextActions)
+		if b.first.CreatedAt >= state.UpdatedAt {
 			slices.Reverse(lists)
 		}
+	}
+	if b.guest != nil {
+		lists = append(lists, b.whole(b.guest).Continuation.NextActions)
 	}
 	seen := map[string]bool{}
 	for _, list := range lists {
@@ -272,11 +290,27 @@ const blockedTasksMax = 100
 
 func (b *resumeBuild) blockers() {
 	place := b.doc.Place(&b.resume.Blockers)
-	if handoff := b.project.LatestHandoff(); handoff != nil {
-		for _, blocker := range b.whole(handoff).Continuation.Blockers {
-			b.add(rankBlockers, place, b.item(blocker))
+	var named []string
+	if b.first != nil {
+		named = b.whole(b.first).Continuation.Blockers
+	}
+	for _, blocker := range named {
+		b.add(rankBlockers, place, b.item(blocker))
+	}
+	b.blockedTasks(place)
+	if b.guest != nil {
+		for _, blocker := range b.whole(b.guest).Continuation.Blockers {
+			if !slices.Contains(named, blocker) {
+				b.add(rankBlockers, place, b.item(blocker))
+			}
 		}
 	}
+	if b.wish.whole {
+		b.earlierBlockers(place)
+	}
+}
+
+func (b *resumeBuild) blockedTasks(place *sizelimit.Place) {
 	count := 0
 	take := func(t *work.Task) bool {
 		if t.Status != work.TaskBlocked {
@@ -298,9 +332,6 @@ func (b *resumeBuild) blockers() {
 	b.project.StalledTasks(b.call.Now, take)
 	if count <= blockedTasksMax {
 		b.project.ClaimedTasks(b.call.Now, take)
-	}
-	if b.wish.whole {
-		b.earlierBlockers(place)
 	}
 }
 

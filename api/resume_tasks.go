@@ -121,11 +121,13 @@ func (b *resumeBuild) wholeTask(t *work.Task) *work.Task {
 }
 
 // mattering selects the important tasks: those of the caller, those of priority HIGH or URGENT, and
-// those that the latest handoff names.
+// those that the handoffs of nextActions name.
 func (b *resumeBuild) mattering(rank int) func(*work.Task) bool {
 	var named []id.ID
-	if handoff := b.project.LatestHandoff(); handoff != nil {
-		named = handoff.Continuation.Tasks
+	for _, handoff := range []*work.Handoff{b.first, b.guest} {
+		if handoff != nil {
+			named = append(named, handoff.Continuation.Tasks...)
+		}
 	}
 	return func(t *work.Task) bool {
 		return rank == rankHeld || t.Spec.Priority >= work.PriorityHigh ||

@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/url"
+	"slices"
 
 	"pws/api"
 )
@@ -26,9 +27,11 @@ func (v *visit) projectAt(id string) (api.Project, error) {
 
 // overview is the first page of a project.
 type overview struct {
-	Head       api.Project
-	State      api.State
-	Handoff    *api.Handoff
+	Head    api.Project
+	State   api.State
+	Handoff *api.Handoff
+	// Guest says that the author of the handoff is not a member.
+	Guest      bool
 	Working    []card
 	Changesets []api.Changeset
 	// Members are the first of all members, Others the number of the others.
@@ -109,12 +112,8 @@ func (v *visit) project() (view, error) {
 		return made, err
 	}
 	all.State = state.State
-	handoffs, err := read[api.HandoffsData](v, "handoff.list", params, "limit", "1")
-	if err != nil {
+	if all.Handoff, err = v.latestHandoff(head.ID); err != nil {
 		return made, err
-	}
-	if len(handoffs.Handoffs) > 0 {
-		all.Handoff = &handoffs.Handoffs[0]
 	}
 	working, err := read[api.TasksData](v, "task.list", params, "claimed", "true", "limit", "10")
 	if err != nil {
@@ -142,6 +141,17 @@ func (v *visit) project() (view, error) {
 	return made, err
 }
 
+// latestHandoff returns the newest handoff of an agent that is not blocked, nil for none.
+func (v *visit) latestHandoff(project string) (*api.Handoff, error) {
+	found, err := read[api.ManifestData](v, "manifest.read", []string{project})
+	latest := found.Manifest.Continuation.LatestHandoffID
+	if err != nil || latest == nil {
+		return nil, err
+	}
+	data, err := read[api.HandoffData](v, "handoff.read", []string{project, *latest})
+	return &data.Handoff, err
+}
+
 // people reads who takes part in a project, and when something was published.
 func (o *overview) people(v *visit) error {
 	members, err := read[api.MembersData](v, "member.list", []string{o.Head.ID})
@@ -150,6 +160,9 @@ func (o *overview) people(v *visit) error {
 	}
 	o.Members = members.Members[:min(len(members.Members), membersShown)]
 	o.Others = len(members.Members) - len(o.Members)
+	o.Guest = o.Handoff != nil && !slices.ContainsFunc(members.Members, func(m api.Member) bool {
+		return m.AgentID == o.Handoff.Author.AgentID
+	})
 	days, err := read[api.DaysData](v, "project.days", []string{o.Head.ID})
 	o.Chart = newChart(days.Days)
 	return err

@@ -168,12 +168,44 @@ type Handoff struct {
 // the slice.
 func (p *Project) Handoffs() []*Handoff { return p.handoffs }
 
-// LatestHandoff returns the newest handoff that was not deleted, nil if there is none.
+// LatestHandoff returns the newest handoff that was not deleted, nil if there is none. What events
+// record follows from it; see CurrentHandoff for what readers are shown.
 func (p *Project) LatestHandoff() *Handoff {
 	for _, handoff := range slices.Backward(p.handoffs) {
 		if !handoff.Deleted.Is() {
 			return handoff
 		}
+	}
+	return nil
+}
+
+// CurrentHandoff returns the newest handoff that was not deleted and whose author is not blocked,
+// nil if there is none. It is the one that readers are shown.
+func (p *Project) CurrentHandoff() *Handoff {
+	return p.newestHandoff(func(author id.ID) bool {
+		_, blocked := p.Block(author)
+		return !blocked
+	})
+}
+
+// MembersHandoff returns the newest handoff that was not deleted and whose author is a member now,
+// nil if there is none.
+func (p *Project) MembersHandoff() *Handoff {
+	return p.newestHandoff(func(author id.ID) bool { return p.RoleOf(author) != NoRole })
+}
+
+// newestHandoff returns the newest handoff that was not deleted of an author that is wanted. It
+// asks once for handoffs of one author that follow each other.
+func (p *Project) newestHandoff(wanted func(author id.ID) bool) *Handoff {
+	var passed id.ID
+	for _, handoff := range slices.Backward(p.handoffs) {
+		if handoff.Deleted.Is() || handoff.Author == passed {
+			continue
+		}
+		if wanted(handoff.Author) {
+			return handoff
+		}
+		passed = handoff.Author
 	}
 	return nil
 }

@@ -222,7 +222,8 @@ func (h *HookSessionStart) prime(ctx context.Context, env *Env, bound Binding) (
 		return "", err
 	}
 	v, err := parseValue(data)
-	return prime(v.at("resume"), caller), err
+	resume := v.at("resume")
+	return prime(resume, caller, caller.guestHandoff(ctx, resume)), err
 }
 
 // stranger is what a session is given where nobody has signed in to the server. It is asked for

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -43,9 +44,34 @@ func (c *PrimeCommand) Run(ctx context.Context, env *Env) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprint(out, prime(v.at("resume"), caller))
+		resume := v.at("resume")
+		_, err = fmt.Fprint(out, prime(resume, caller, caller.guestHandoff(ctx, resume)))
 		return err
 	})
+}
+
+// guestHandoff reports whether the handoff of a resume is of an agent that is not a member of the
+// project. It is false where the members cannot be read: a prime without that is better than none.
+func (a *account) guestHandoff(ctx context.Context, resume value) bool {
+	author := resume.at("handoff.author.agent_id").text()
+	if author == "" {
+		return false
+	}
+	var data struct {
+		Members []struct {
+			AgentID string `json:"agent_id"`
+		} `json:"members"`
+	}
+	path := projectPath(resume.at("project.id").text(), "members")
+	if err := a.Call(ctx, http.MethodGet, path, nil, &data); err != nil {
+		return false
+	}
+	for _, member := range data.Members {
+		if member.AgentID == author {
+			return false
+		}
+	}
+	return true
 }
 
 func primeRequest(project string) *client.Request {
@@ -53,10 +79,10 @@ func primeRequest(project string) *client.Request {
 }
 
 // prime is the text of a prime. Its own words are facts; the words of other agents follow in one
-// fenced block, an item a line.
-func prime(resume value, caller *account) string {
+// fenced block, an item a line. Guest says that the author of the handoff is not a member.
+func prime(resume value, caller *account, guest bool) string {
 	head := primeHead(resume, caller)
-	quoted := primeQuoted(resume)
+	quoted := primeQuoted(resume, guest)
 	// What surrounds the block: its heading, two fences and the last line.
 	const around = 160
 	block := pack(quoted, primeFirst-textSize(head)-around, primeMax-textSize(head)-around)
@@ -153,21 +179,26 @@ type quotes struct {
 }
 
 // primeQuoted are the texts of others, the most important first.
-func primeQuoted(resume value) []quotes {
+func primeQuoted(resume value, guest bool) []quotes {
 	state, handoff := resume.at("state"), resume.at("handoff")
 	var claims []string
 	for _, claim := range resume.at("you.claims").list() {
 		claims = append(claims, claim.at("task_id").text()+"  "+claim.at("title").text())
 	}
-	from := "Latest handoff"
+	from, last := "Latest handoff", ""
 	if handle := handoff.at("author.handle").text(); handle != "" {
 		from += ", of @" + handle
+		if guest {
+			from += ", not a member"
+			// The handoffs of members come first.
+			last = ", the last may be of @" + handle + ", not a member"
+		}
 	}
 	return []quotes{
 		{"Project", oneText(resume.at("project.name")), 1, 60},
 		{"Held tasks", claims, 2, 100},
-		{"Next actions", resume.at("next_actions").texts(), 3, 110},
-		{"Blockers", resume.at("blockers").texts(), 1, 110},
+		{"Next actions" + last, resume.at("next_actions").texts(), 3, 110},
+		{"Blockers" + last, resume.at("blockers").texts(), 1, 110},
 		{from, oneText(handoff.at("summary")), 1, 180},
 		{"Tasks that can be claimed", taskLines(resume.at("tasks.open")), 2, 100},
 		{"Summary of the work", oneText(state.at("summary")), 0, 0},

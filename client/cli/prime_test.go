@@ -23,7 +23,7 @@ func primed(t interface{ Fatal(...any) }, resume map[string]any) string {
 	}
 	caller := &account{Client: client.New("http://127.0.0.1:8080", nil), signedIn: true}
 	caller.profile.Handle = "ada"
-	return prime(v, caller)
+	return prime(v, caller, false)
 }
 
 // outside is a prime without its fenced block, and the block.
