@@ -1,6 +1,8 @@
 package api
 
 import (
+	"bytes"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -51,7 +53,36 @@ func (c *Call) renderStored(
 		panic(err)
 	}
 	data, tasks := withoutTexts(reply.Data)
-	return Rendered{reply.Status, appendData(nil, data), tasks, c.leftOut}
+	return Rendered{reply.Status, withTag(appendData(nil, data), reply.ETag), tasks, c.leftOut}
+}
+
+// storedTag begins the member of stored data that has the ETag of the answer, without its quotes.
+// It is the last one: servers before it answer a repeat with that member, and not with broken data.
+const storedTag = `,"stored_etag":"`
+
+// withTag appends an ETag to the object that is the data of an answer; an empty one is left out.
+func withTag(data []byte, tag string) []byte {
+	if tag == "" {
+		return data
+	}
+	data = append(data[:len(data)-1], storedTag...)
+	return append(append(data, tag[1:]...), '}')
+}
+
+// cutTag undoes withTag. Data that was stored without an ETag have none.
+func cutTag(stored []byte) (data []byte, tag string) {
+	end := len(stored) - len(`"}`)
+	at := bytes.LastIndex(stored, []byte(storedTag))
+	if at < 0 || string(stored[end:]) != `"}` {
+		return stored, ""
+	}
+	from := at + len(storedTag)
+	if from > end || bytes.IndexByte(stored[from:end], '"') >= 0 {
+		return stored, ""
+	}
+	// What is stored is shared, so the cut data are a copy.
+	data = append(make([]byte, 0, at+1), stored[:at]...)
+	return append(data, '}'), `"` + string(stored[from:end]) + `"`
 }
 
 // withTexts returns stored data with the texts that were left out of its changeset, discussion,

@@ -99,11 +99,12 @@ func (c *Call) chargeFor(spent time.Duration) {
 
 // recorded replies with the answer that is stored for the key.
 func (c *Call) recorded(done *Done) (Reply, error) {
-	data, err := c.filled(done.Body, done.Tasks)
+	data, tag := cutTag(done.Body)
+	data, err := c.filled(data, done.Tasks)
 	if err == nil && done.LeftOut {
 		data, err = c.withTexts(done.Project, data)
 	}
-	return Reply{Status: done.Status, Data: Raw(data), Replayed: done.Replayed}, err
+	return Reply{Status: done.Status, Data: Raw(data), ETag: tag, Replayed: done.Replayed}, err
 }
 
 // answer runs a command whose answer is rendered once and stored for repeats of its key. Long texts
@@ -112,20 +113,12 @@ func (c *Call) answer(
 	project id.ID, command work.Command,
 	render func(project *work.Project, result work.Result) (Reply, error),
 ) (Reply, error) {
-	// The tag is not stored: a repeat is answered without it.
-	tag := ""
-	done, err := c.do(project, command, func(p *work.Project, r work.Result) (Reply, error) {
-		reply, err := render(p, r)
-		tag = reply.ETag
-		return reply, err
-	})
+	done, err := c.do(project, command, render)
 	if err != nil {
 		return Reply{}, err
 	}
 	if done.Body != nil && (done.Tasks == nil && !done.LeftOut || done.Replayed) {
-		reply, err := c.recorded(&done)
-		reply.ETag = tag
-		return reply, err
+		return c.recorded(&done)
 	}
 	reply, err := render(done.Project, done.Result)
 	if err == nil {
