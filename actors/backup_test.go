@@ -83,20 +83,20 @@ func keepBusy(s *service) *busy {
 	b := &busy{
 		service: s, acked: make([]atomic.Uint64, len(s.projects)), steps: make(chan struct{}, 1),
 	}
-	for at, project := range s.projects {
+	for i, project := range s.projects {
 		b.running.Go(func() {
 			defer b.notify()
 			for n := uint64(0); n < 2000 && !b.over.Load(); n++ {
 				b.resting.RLock()
 				done, err := s.Do(api.Order{Project: project, Agent: s.agents[0],
 					Command: &work.PutFile{Path: "noise", ContentType: "text/plain",
-						Blob: noise(n<<8|uint64(at), 100<<10)}})
+						Blob: noise(n<<8|uint64(i), 100<<10)}})
 				b.resting.RUnlock()
 				if err != nil {
 					s.t.Error(err)
 					return
 				}
-				b.acked[at].Store(done.Project.Revision)
+				b.acked[i].Store(done.Project.Revision)
 				b.notify()
 			}
 		})
@@ -130,8 +130,8 @@ func (b *busy) stop() {
 
 // reached waits until every project has got so many revisions.
 func (b *busy) reached(revision uint64) {
-	for at := range b.acked {
-		for b.acked[at].Load() < revision && !b.t.Failed() {
+	for i := range b.acked {
+		for b.acked[i].Load() < revision && !b.t.Failed() {
 			<-b.steps
 		}
 	}
@@ -148,13 +148,13 @@ func (b *busy) checkCopy(backup string, least []uint64) {
 		b.t.Fatal(err)
 	}
 	e := openAt(b.t, restored)
-	for at, project := range b.projects {
+	for i, project := range b.projects {
 		view, err := e.Project(project)
 		if err != nil || view == nil {
 			b.t.Fatalf("no project: %v", err)
 		}
-		if view.Revision < least[at] {
-			b.t.Errorf("revision %d of %d acknowledged ones", view.Revision, least[at])
+		if view.Revision < least[i] {
+			b.t.Errorf("revision %d of %d acknowledged ones", view.Revision, least[i])
 		}
 		file, _ := view.File("noise")
 		if _, err := e.Blob(file.Blob); err != nil {
@@ -173,8 +173,8 @@ func TestBackupOfABusyServer(t *testing.T) {
 	for round := range uint64(2) {
 		b.reached(15 + 25*round)
 		least := make([]uint64, len(b.acked))
-		for at := range least {
-			least[at] = b.acked[at].Load()
+		for i := range least {
+			least[i] = b.acked[i].Load()
 		}
 		backup := filepath.Join(t.TempDir(), "backup")
 		if _, err := Backup(s.config.Dir, backup); err != nil {
@@ -248,7 +248,7 @@ func (d *afterTaking) Create(path string) (disk.File, error) {
 }
 
 // The server removes log, packs and manifests after they were taken and before they are copied.
-func TestTakenFilesOutliveTheirNames(t *testing.T) {
+func TestBackupKeepsFilesRemovedDuringIt(t *testing.T) {
 	s := newService(t, filepath.Join(t.TempDir(), "data"))
 	project := s.create(work.Public)
 	put := func(n uint64) {

@@ -17,8 +17,8 @@ import (
 // agents registers some with a name in common.
 func agents(t testing.TB, e *Engine, name string, n int) (all []id.ID) {
 	t.Helper()
-	for at := range n {
-		all = append(all, register(t, e, fmt.Sprintf("%s-%d", name, at)))
+	for i := range n {
+		all = append(all, register(t, e, fmt.Sprintf("%s-%d", name, i)))
 	}
 	return all
 }
@@ -44,13 +44,13 @@ func TestEachTaskIsClaimedOnce(t *testing.T) {
 	var over atomic.Bool
 	for n, agent := range racing {
 		racers.Go(func() {
-			for at := 0; ; at++ {
+			for i := 0; ; i++ {
 				var command work.Command = &work.ClaimNext{}
 				if n%2 == 0 {
-					if at == len(tasks) {
+					if i == len(tasks) {
 						return
 					}
-					command = &work.ClaimTask{Task: tasks[at]}
+					command = &work.ClaimTask{Task: tasks[i]}
 				}
 				done, err := e.Do(api.Order{Project: project, Agent: agent, Command: command})
 				switch fault.CodeOf(err) {
@@ -173,9 +173,9 @@ func (c *claimClient) do(in claimInput) (out claimOutput, err error) {
 		}
 		stored, _ := p.Task(task, now)
 		out = claimOutput{token: stored.Token, holder: -1}
-		for at, agent := range c.agents {
+		for i, agent := range c.agents {
 			if stored.Claim != nil && stored.Claim.Agent == agent {
-				out.holder = at
+				out.holder = i
 			}
 		}
 		return out, nil

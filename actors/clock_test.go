@@ -7,9 +7,9 @@ import (
 	"pws/journal"
 )
 
-// TestClock goes through what a system's clock may do. Each row is what it does, and what the clock
+// TestClockNeverGoesBackOrStops goes through what a system's clock may do. Each row is what it does, and what the clock
 // of the service shows then.
-func TestClock(t *testing.T) {
+func TestClockNeverGoesBackOrStops(t *testing.T) {
 	const start = 1_000_000
 	now := reading{start, 0}
 	source := func() reading { return now }
@@ -49,9 +49,9 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// TestClockOfMember goes through what happens to the clock of a member of a group: it follows, sees
+// TestMemberClockFollowsTheGroup goes through what happens to the clock of a member of a group: it follows, sees
 // stamps of the log, leads, and other members do or do not show the time of its system's clock.
-func TestClockOfMember(t *testing.T) {
+func TestMemberClockFollowsTheGroup(t *testing.T) {
 	const start, hour = 1_000_000, 3_600_000
 	now, trusted := reading{start, 0}, true
 	source := func() reading { return now }

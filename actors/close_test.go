@@ -86,9 +86,9 @@ func proveUntilClosed(t *testing.T, e *Engine, begun chan<- struct{}) {
 	}
 }
 
-// TestCloseEndsScans closes an engine that looks at all projects for those that name a content. The
+// TestCloseEndsTheSearchForNamedContents closes an engine that looks at all projects for those that name a content. The
 // scan ends without an answer, and the next start goes on.
-func TestCloseEndsScans(t *testing.T) {
+func TestCloseEndsTheSearchForNamedContents(t *testing.T) {
 	config := quiet(filepath.Join(t.TempDir(), "data"))
 	e := start(t, config)
 	owner := register(t, e, "owner")

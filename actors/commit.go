@@ -68,8 +68,8 @@ func (c *commit) fill(
 		})
 	}
 	e.Events = memory.events
-	for at := range decision.Stored {
-		e.Packed += datadir.PackedBytes(decision.Stored[at].Size)
+	for i := range decision.Stored {
+		e.Packed += datadir.PackedBytes(decision.Stored[i].Size)
 	}
 	if len(decision.Blobs) > 0 {
 		c.fillBlobs(e, before.Held(decision.Events), decision.Blobs)

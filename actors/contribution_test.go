@@ -101,8 +101,8 @@ func TestAcceptanceRaces(t *testing.T) {
 		before := viewOf(t, c.e, c.project).ChangesetsCount()
 		var all sync.WaitGroup
 		errs := make([]error, 2)
-		for at, who := range []id.ID{c.owner, c.mia} {
-			all.Go(func() { errs[at] = c.accept(who, keyFor(fmt.Sprint(round, who), "accept")) })
+		for i, who := range []id.ID{c.owner, c.mia} {
+			all.Go(func() { errs[i] = c.accept(who, keyFor(fmt.Sprint(round, who), "accept")) })
 		}
 		all.Go(func() {
 			command := c.write(fmt.Sprint("new/", round), "second")
@@ -173,9 +173,9 @@ func (c *contributors) checkRound(round, before, won int) {
 	}
 }
 
-// TestRefusalIsNoted accepts what contradicts the project: the caller is refused, what the refusal
+// TestRefusalStoresEventsAndFreesTheKey accepts what contradicts the project: the caller is refused, what the refusal
 // notes is durable, and the key is free for another try.
-func TestRefusalIsNoted(t *testing.T) {
+func TestRefusalStoresEventsAndFreesTheKey(t *testing.T) {
 	c := newContributors(t)
 	mustPut(t, c.e, c.project, c.owner, "a", "1\n")
 	c.submit("ours ", "a")

@@ -239,12 +239,12 @@ func (c *crashed) check(e *Engine) {
 			}
 		}
 		var results [2]api.Done
-		for at := range results {
+		for i := range results {
 			done, err := crashDo(e, projects, owner, worker, next)
 			if err != nil {
 				c.t.Fatal(err)
 			}
-			results[at] = done
+			results[i] = done
 		}
 		if results[0].Result != results[1].Result || !results[1].Replayed ||
 			results[0].Replayed != (before.of(worker, next) == 1) {

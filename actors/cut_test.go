@@ -143,9 +143,9 @@ func (c *cutLog) check(t *testing.T, what string, segment []byte, valid int) {
 	}
 	defer stop(t, e)
 	least := uint64(0)
-	for at, end := range c.ends {
+	for i, end := range c.ends {
 		if end <= valid {
-			least = c.positions[at]
+			least = c.positions[i]
 		}
 	}
 	if last := report.Log.Last; last < least {
@@ -187,16 +187,16 @@ func (c *cutLog) nearEnd(cut int) bool {
 // TestTornTails puts behind a whole record what a file system may leave there.
 func TestTornTails(t *testing.T) {
 	c := newCutLog(t)
-	for at, end := range c.ends {
+	for i, end := range c.ends {
 		torn := append([]byte(nil), c.whole[:end]...)
 		for _, zeros := range []int{1, 48, 4096} {
-			c.check(t, fmt.Sprint(zeros, " zeros behind ", at), append(torn, make([]byte, zeros)...),
+			c.check(t, fmt.Sprint(zeros, " zeros behind ", i), append(torn, make([]byte, zeros)...),
 				end)
 		}
-		if at+1 < len(c.ends) {
-			half := append([]byte(nil), c.whole[:c.ends[at+1]]...)
-			clear(half[end+(c.ends[at+1]-end)/2:])
-			c.check(t, fmt.Sprint("half a record behind ", at), half, end)
+		if i+1 < len(c.ends) {
+			half := append([]byte(nil), c.whole[:c.ends[i+1]]...)
+			clear(half[end+(c.ends[i+1]-end)/2:])
+			c.check(t, fmt.Sprint("half a record behind ", i), half, end)
 		}
 	}
 }
@@ -204,8 +204,8 @@ func TestTornTails(t *testing.T) {
 // TestWritesAfterACut goes on writing on a log that was cut, and finds all of it again.
 func TestWritesAfterACut(t *testing.T) {
 	c := newCutLog(t)
-	for at := 0; at < len(c.ends); at += 4 {
-		e, _, err := c.open(t, c.whole[:min(c.ends[at]+5, len(c.whole))])
+	for i := 0; i < len(c.ends); i += 4 {
+		e, _, err := c.open(t, c.whole[:min(c.ends[i]+5, len(c.whole))])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -224,18 +224,18 @@ func TestWritesAfterACut(t *testing.T) {
 func TestFlippedBitsAreNamed(t *testing.T) {
 	c := newCutLog(t)
 	last := c.ends[len(c.ends)-2]
-	for at := 0; at < last; at += 97 {
+	for i := 0; i < last; i += 97 {
 		damaged := bytes.Clone(c.whole)
-		damaged[at] ^= 0x10
+		damaged[i] ^= 0x10
 		e, _, err := c.open(t, damaged)
 		var corrupt *journal.CorruptError
 		if err == nil {
 			stop(t, e)
-			t.Fatalf("a flipped bit at %d was not found", at)
+			t.Fatalf("a flipped bit at %d was not found", i)
 		}
 		if !errors.As(err, &corrupt) || corrupt.File != c.segment ||
-			corrupt.Offset > int64(at) || !bytes.Contains([]byte(err.Error()), []byte(c.segment)) {
-			t.Fatalf("a flipped bit at %d: %v", at, err)
+			corrupt.Offset > int64(i) || !bytes.Contains([]byte(err.Error()), []byte(c.segment)) {
+			t.Fatalf("a flipped bit at %d: %v", i, err)
 		}
 	}
 	c.check(t, "undamaged", c.whole, len(c.whole))

@@ -177,14 +177,14 @@ func (e *Engine) requireApplied() (err error) {
 // The handle's lock is held.
 func (e *Engine) replaced(h *handle, failed error) (*published, error) {
 	tail := h.waiting()
-	for at := range tail {
-		in, err := tail[at].decode()
+	for i := range tail {
+		in, err := tail[i].decode()
 		if err != nil || !in.removes() {
 			continue
 		}
 		view := e.standIn(h)
 		view.position = in.position - 1
-		err = view.applyTail(tail[at:], e.trees, e.projections.indexes)
+		err = view.applyTail(tail[i:], e.trees, e.projections.indexes)
 		return view, e.damaged(h.id, err)
 	}
 	if e.config.SharedJournal || !e.Identity().Dropping(h.id) {
@@ -259,9 +259,9 @@ func (e *Engine) store(position uint64, hash work.Hash, content []byte) {
 
 // damagedOf are those of some contents that are damaged here.
 func (e *Engine) damagedOf(contents []work.Blob) (damaged []work.Blob) {
-	for at := range contents {
-		if e.blobs.Damaged(blobs.Hash(contents[at].Hash)) {
-			damaged = append(damaged, contents[at])
+	for i := range contents {
+		if e.blobs.Damaged(blobs.Hash(contents[i].Hash)) {
+			damaged = append(damaged, contents[i])
 		}
 	}
 	return damaged

@@ -137,8 +137,8 @@ func TestLackOfMemoryIsNoDamage(t *testing.T) {
 	}
 }
 
-// TestOthersLeaveBesideADamagedProject purges a content and removes a project.
-func TestOthersLeaveBesideADamagedProject(t *testing.T) {
+// TestPurgeAndRemovalWorkBesideADamagedProject purges a content and removes a project.
+func TestPurgeAndRemovalWorkBesideADamagedProject(t *testing.T) {
 	w := newDamagedWorld(t)
 	if err := w.PurgeContent(blobOf("the xyloother").Hash, "leaked"); err != nil {
 		t.Error(err)
@@ -343,8 +343,8 @@ func TestDamagedCardIsMadeAnew(t *testing.T) {
 	}
 }
 
-// TestImportRepairs imports a content that is damaged: it is counted no more, and is read.
-func TestImportRepairs(t *testing.T) {
+// TestImportRepairsADamagedContent imports a content that is damaged: it is counted no more, and is read.
+func TestImportRepairsADamagedContent(t *testing.T) {
 	w := newDamagedWorld(t)
 	content := "the xyloother"
 	stop(t, w.Engine)

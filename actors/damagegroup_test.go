@@ -36,9 +36,9 @@ func newDamagedGroup(t *testing.T, projects int) *damagedGroup {
 		g.logs = append(g.logs, new(bytes.Buffer))
 	}
 	g.owner = register(t, g.nodes[0].e, "owner")
-	for at := range projects {
+	for i := range projects {
 		project := createProject(t, g.nodes[0].e, g.owner, work.Public)
-		name := markOf(at)
+		name := markOf(i)
 		mustDo(t, g.nodes[0].e, project, g.owner, &work.UpdateProject{Name: &name})
 		mustPut(t, g.nodes[0].e, project, g.owner, "a.txt", "content of "+name)
 		g.projects = append(g.projects, project)
@@ -107,10 +107,10 @@ func (g *damagedGroup) has(server, project int, path string) bool {
 	return there
 }
 
-// TestFollowBesideDamage writes to projects of which one is damaged on one follower, and another
+// TestFollowerKeepsEntriesOfADamagedProject writes to projects of which one is damaged on one follower, and another
 // one on the other follower. They are damaged there alone, AFTER each start, and what was written
 // to them stays in the log.
-func TestFollowBesideDamage(t *testing.T) {
+func TestFollowerKeepsEntriesOfADamagedProject(t *testing.T) {
 	g := newDamagedGroup(t, 3)
 	g.damage(1, 0)
 	g.damage(2, 1)
@@ -187,9 +187,9 @@ func (g *damagedGroup) refusesHere(err error, project int) bool {
 		strings.Contains(refusal.Message, "pws cluster transfer")
 }
 
-// TestPurgeNeedsAllProjects has a leader refuse a purge while a project is damaged there.
+// TestLeaderRefusesPurgeBesideDamage has a leader refuse a purge while a project is damaged there.
 // One that another server has begun waits for a server without damage, too.
-func TestPurgeNeedsAllProjects(t *testing.T) {
+func TestLeaderRefusesPurgeBesideDamage(t *testing.T) {
 	g := newDamagedGroup(t, 2)
 	secret := blobOf("content of " + markOf(0)).Hash
 	g.damage(1, 0)
@@ -230,10 +230,10 @@ func TestPurgeNeedsAllProjects(t *testing.T) {
 	}
 }
 
-// TestRemovalNeedsTheProject has a server that leads refuse to remove a project that is damaged on
+// TestLeaderRefusesToRemoveAProjectDamagedThere has a server that leads refuse to remove a project that is damaged on
 // it. One that another server has begun to remove waits for a server without damage, and so does
 // what another project had.
-func TestRemovalNeedsTheProject(t *testing.T) {
+func TestLeaderRefusesToRemoveAProjectDamagedThere(t *testing.T) {
 	g := newDamagedGroup(t, 3)
 	g.put(2, "shared")
 	g.put(0, "shared")
@@ -271,9 +271,9 @@ func TestRemovalNeedsTheProject(t *testing.T) {
 	}
 }
 
-// TestErasureDoesNotHoldOthers has a follower with damage, whose log keeps entries of the project,
+// TestFollowedErasureDoesNotWaitForADamagedProject has a follower with damage, whose log keeps entries of the project,
 // not wait for ever to erase what was purged elsewhere.
-func TestErasureDoesNotHoldOthers(t *testing.T) {
+func TestFollowedErasureDoesNotWaitForADamagedProject(t *testing.T) {
 	g := newDamagedGroup(t, 2)
 	g.damage(1, 0)
 	g.put(0, "kept in the log")

@@ -176,8 +176,8 @@ func sampleOf(moments []string) []string {
 		return moments
 	}
 	var sample []string
-	for at := rand.IntN(4); at < len(moments); at += 4 {
-		sample = append(sample, moments[at])
+	for i := rand.IntN(4); i < len(moments); i += 4 {
+		sample = append(sample, moments[i])
 	}
 	return sample
 }
@@ -239,10 +239,10 @@ func TestDropIsRepeated(t *testing.T) {
 		t.Fatal(err)
 	}
 	failed := errors.New("it fails")
-	for at := 1; ; at++ {
+	for i := 1; ; i++ {
 		nth, name := 0, ""
 		w.onErasure(func(step string) error {
-			if nth++; nth == at {
+			if nth++; nth == i {
 				name = step
 				return failed
 			}

@@ -164,8 +164,8 @@ func (r *eraser) droppedElsewhere(gone map[id.ID]bool) ([]blobs.Hash, error) {
 		if len(held) != len(hashes) {
 			return errHashesCut
 		}
-		for at, h := range hashes {
-			if held[at] == 0 {
+		for i, h := range hashes {
+			if held[i] == 0 {
 				lacks[work.Hash(h)] = true
 			}
 		}

@@ -94,8 +94,8 @@ func (w *dropWorld) followRemoval(t *testing.T) {
 	}
 }
 
-// TestDroppedIsCheckedTwice has another server lack everything: what a project names stays.
-func TestDroppedIsCheckedTwice(t *testing.T) {
+// TestNamedContentsSurviveAWrongAnswer has another server lack everything: what a project names stays.
+func TestNamedContentsSurviveAWrongAnswer(t *testing.T) {
 	config := dropConfig(t)
 	config.AskHeld = func(_ context.Context, hashes []byte) ([]byte, error) {
 		return make([]byte, len(hashes)/len(blobs.Hash{})), nil
@@ -124,9 +124,9 @@ func TestHeldOf(t *testing.T) {
 	}
 }
 
-// TestErasuresWaitForTheView has followErasures not woken BEFORE the end of an erasure is
+// TestErasureIsWokenAfterItsEndIsPublished has followErasures not woken BEFORE the end of an erasure is
 // published: it would find nothing to do in the earlier state, and not look again.
-func TestErasuresWaitForTheView(t *testing.T) {
+func TestErasureIsWokenAfterItsEndIsPublished(t *testing.T) {
 	e := &Engine{}
 	e.erasing = newEraser(e)
 	due, err := e.erasing.noteErasures([]identity.Event{&identity.ContentErased{}})
@@ -142,10 +142,10 @@ func TestErasuresWaitForTheView(t *testing.T) {
 	}
 }
 
-// TestDropsStayDueOutsideTheGroup makes single servers of a member that has contents which others
+// TestDropsStayDueAfterLeavingTheGroup makes single servers of a member that has contents which others
 // have dropped: of a backup of it, of its directory AFTER it has left, and of the entries alone.
 // They drop what nobody names, and no more.
-func TestDropsStayDueOutsideTheGroup(t *testing.T) {
+func TestDropsStayDueAfterLeavingTheGroup(t *testing.T) {
 	config := dropConfig(t)
 	config.NoSearch = true
 	config.AskHeld = func(_ context.Context, hashes []byte) ([]byte, error) {

@@ -92,9 +92,9 @@ func TestStrangersWorkBesideThoseWhoFillTheMemory(t *testing.T) {
 			e.saver.hook = func(string) error { return errors.New("no snapshot") }
 			e.saver.running.Unlock()
 			hogs := make([]*hog, owners)
-			for at := range hogs {
-				hogs[at] = &hog{owner: register(t, e, fmt.Sprint("hog", at))}
-				hogs[at].fill(t, e)
+			for i := range hogs {
+				hogs[i] = &hog{owner: register(t, e, fmt.Sprint("hog", i))}
+				hogs[i].fill(t, e)
 			}
 			again := func() {
 				for _, one := range hogs {
@@ -165,10 +165,10 @@ func TestEvenSharesLeaveRoomForNewcomers(t *testing.T) {
 	}
 }
 
-// TestWhoHoldsMostIsRefused has a party that holds most of the memory use all of it, so that one
+// TestLargestHolderIsRefusedWhileAnotherWaits has a party that holds most of the memory use all of it, so that one
 // that holds less is refused. While that one waits, the larger one is refused, too, and smaller
 // ones are not.
-func TestWhoHoldsMostIsRefused(t *testing.T) {
+func TestLargestHolderIsRefusedWhileAnotherWaits(t *testing.T) {
 	const bound = 128 << 20
 	s := newEvenShares(bound)
 	large, medium, small := numbered(1), numbered(2), numbered(3)
@@ -196,9 +196,9 @@ func TestWhoHoldsMostIsRefused(t *testing.T) {
 	}
 }
 
-// TestProjectsAreTheirCreators gives a project that fills the memory to a stranger, who is not
+// TestMemoryCountsForTheCreator gives a project that fills the memory to a stranger, who is not
 // refused because of it.
-func TestProjectsAreTheirCreators(t *testing.T) {
+func TestMemoryCountsForTheCreator(t *testing.T) {
 	config := quiet(t.TempDir())
 	config.ProjectBytes = 4 << 20
 	e := start(t, config)
@@ -228,9 +228,9 @@ func TestProjectsAreTheirCreators(t *testing.T) {
 	mustDo(t, e, given, stranger, &work.UpdateProject{Visibility: work.Private})
 }
 
-// TestLargestLeaveFirst fills the memory with two passive projects of one owner, used just now, and
+// TestLargestHolderIsEvictedFirst fills the memory with two passive projects of one owner, used just now, and
 // small ones of others that nobody uses.
-func TestLargestLeaveFirst(t *testing.T) {
+func TestLargestHolderIsEvictedFirst(t *testing.T) {
 	config := quiet(t.TempDir())
 	config.ProjectBytes = 2 << 20
 	e := start(t, config)

@@ -9,7 +9,7 @@ import (
 	"pws/internal/id"
 )
 
-func TestEventIDsLeadBack(t *testing.T) {
+func TestEventIDsDecodeToPositions(t *testing.T) {
 	ids, others := newEventIDs([]byte("secret")), newEventIDs([]byte("another secret"))
 	rapid.Check(t, func(t *rapid.T) {
 		at := feed.Position{
@@ -39,8 +39,8 @@ func TestEventIDsRevealNoNumbers(t *testing.T) {
 	before := ids.make(feed.Position{Entry: 1}, 1)
 	for entry := uint64(2); entry < pairs+2; entry++ {
 		next := ids.make(feed.Position{Entry: entry}, 1)
-		for at := range next {
-			for bits := next[at] ^ before[at]; bits != 0; bits &= bits - 1 {
+		for i := range next {
+			for bits := next[i] ^ before[i]; bits != 0; bits &= bits - 1 {
 				differ++
 			}
 		}

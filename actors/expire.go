@@ -43,14 +43,14 @@ func (e *Engine) expireClaims(after index.Expiry, limit int) index.Expiry {
 func (e *Engine) expireEach(projects []id.ID) (goOn bool) {
 	faults := make([]error, len(projects))
 	var all sync.WaitGroup
-	for at, project := range projects {
+	for i, project := range projects {
 		all.Go(func() {
-			_, faults[at] = e.Do(api.Order{Project: project, Command: &work.ExpireClaims{}})
+			_, faults[i] = e.Do(api.Order{Project: project, Command: &work.ExpireClaims{}})
 		})
 	}
 	all.Wait()
 	goOn = true
-	for at, err := range faults {
+	for i, err := range faults {
 		if errors.Is(err, api.ErrDamaged) {
 			continue // It is logged once.
 		}
@@ -60,7 +60,7 @@ func (e *Engine) expireEach(projects []id.ID) (goOn bool) {
 			goOn = false
 		default:
 			e.log.Warn("cannot record expired claims",
-				"project", projects[at].Format(id.Project), "error", err)
+				"project", projects[i].Format(id.Project), "error", err)
 		}
 	}
 	return goOn

@@ -36,9 +36,9 @@ type entryActivity struct {
 
 // activitiesOf are the activities of the events of an entry.
 func activitiesOf(events []work.Event) (all []entryActivity) {
-	for at, event := range events {
+	for i, event := range events {
 		for nth, activity := range work.Activities(event) {
-			all = append(all, entryActivity{event: at, nth: nth, activity: activity})
+			all = append(all, entryActivity{event: i, nth: nth, activity: activity})
 		}
 	}
 	return all
@@ -292,9 +292,9 @@ func (f *follower) drain() error {
 // takeNotes puts what notes say into the feed.
 func (f *follower) takeNotes(notes []feedNote, target uint64) error {
 	from := f.position()
-	for at := range notes {
-		if notes[at].position > from {
-			f.records = notes[at].records(f.records)
+	for i := range notes {
+		if notes[i].position > from {
+			f.records = notes[i].records(f.records)
 		}
 	}
 	err := f.take(f.records, target)
@@ -370,8 +370,8 @@ func decodeFeedNote(position uint64, payload []byte) (one feedNote, err error) {
 		return one, err
 	}
 	events := make([]work.Event, len(e.Events))
-	for at, stored := range e.Events {
-		if events[at], err = work.DecodeEvent(work.Kind(stored.Kind), stored.Data); err != nil {
+	for i, stored := range e.Events {
+		if events[i], err = work.DecodeEvent(work.Kind(stored.Kind), stored.Data); err != nil {
 			return one, err
 		}
 	}

@@ -132,8 +132,8 @@ func BenchmarkWritersAndFeed(b *testing.B) {
 	e := start(b, config)
 	owner := register(b, e, "owner")
 	projects := make([]id.ID, benchWriters)
-	for at := range projects {
-		projects[at] = createProject(b, e, owner, work.Public)
+	for i := range projects {
+		projects[i] = createProject(b, e, owner, work.Public)
 	}
 	benchRound(b, e, projects, owner, "warm")
 	rates := map[string][]rate{}

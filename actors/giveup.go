@@ -106,8 +106,8 @@ func (r *eraser) noteContents(entry *datadir.Entry) error {
 		return errHashesCut
 	}
 	brought := func(yield func(blobs.Hash) bool) {
-		for at := range entry.Blobs {
-			if !yield(blobs.Hash(entry.Blobs[at].Hash)) {
+		for i := range entry.Blobs {
+			if !yield(blobs.Hash(entry.Blobs[i].Hash)) {
 				return
 			}
 		}

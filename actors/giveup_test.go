@@ -162,8 +162,8 @@ func TestSharedAgainIsNotGivenUp(t *testing.T) {
 	}
 }
 
-// TestGivenUpIsChecked gives up what is no list of hashes, and what a project names.
-func TestGivenUpIsChecked(t *testing.T) {
+// TestGiveUpRefusesBadHashesAndKeepsNamedContents gives up what is no list of hashes, and what a project names.
+func TestGiveUpRefusesBadHashesAndKeepsNamedContents(t *testing.T) {
 	g := newGiveUpGroup(t)
 	if _, err := g.nodes[0].e.GiveUp(g.record.ID, []byte{1}); err == nil {
 		t.Error("half a hash is given up")
@@ -180,13 +180,13 @@ func TestGivenUpIsChecked(t *testing.T) {
 	}
 }
 
-// TestNoteIsNotWrittenInVain shares contents that have nothing to do with what was given up. The
+// TestSharingOtherContentsLeavesTheNote shares contents that have nothing to do with what was given up. The
 // note of that is not written again.
-func TestNoteIsNotWrittenInVain(t *testing.T) {
+func TestSharingOtherContentsLeavesTheNote(t *testing.T) {
 	g := newGiveUpGroup(t)
 	running := beginImport(t, g.nodes[0].e, g.record)
-	for at := range 30 {
-		text := strings.Repeat("text ", at+1)
+	for i := range 30 {
+		text := strings.Repeat("text ", i+1)
 		if err := running.Store(blobOf(text).Hash, []byte(text)); err != nil {
 			t.Fatal(err)
 		}
@@ -325,9 +325,9 @@ func TestImportIsRepeatedDuringDrop(t *testing.T) {
 		if err := n.e.erasing.dropGivenUp(); err != nil {
 			t.Error(err)
 		}
-		for at, text := range texts {
+		for i, text := range texts {
 			if !n.e.holds(text) {
-				t.Errorf("server %d has dropped content %d", server, at)
+				t.Errorf("server %d has dropped content %d", server, i)
 			}
 		}
 	}
@@ -347,9 +347,9 @@ func TestSharingNeedsContents(t *testing.T) {
 	}
 }
 
-// TestPartIsGivenUp gives up a part of what an upload has noted, by an entry of another server. The
+// TestRestOfANoteIsGivenUpByAnotherEntry gives up a part of what an upload has noted, by an entry of another server. The
 // rest is given up by another entry.
-func TestPartIsGivenUp(t *testing.T) {
+func TestRestOfANoteIsGivenUpByAnotherEntry(t *testing.T) {
 	g := newGiveUpGroup(t)
 	g.lead(1)
 	hash := blobOf(g.kept).Hash

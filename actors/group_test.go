@@ -168,13 +168,13 @@ func (n *node) deliver() bool {
 	n.stored = n.applied + 1
 	n.group.mu.Unlock()
 	own := slices.Index(n.proposed, b)
-	for at, payload := range b.payloads {
+	for i, payload := range b.payloads {
 		switch {
 		case admitted && own >= 0:
-			b.done[at].Committed(first+uint64(at), nil)
+			b.done[i].Committed(first+uint64(i), nil)
 		case admitted:
 			during := slices.Clone(payload)
-			if err := n.machine.Follow(first+uint64(at), during); err != nil {
+			if err := n.machine.Follow(first+uint64(i), during); err != nil {
 				n.group.t.Fatal(err)
 			}
 			// It is valid only during the call.
@@ -233,8 +233,8 @@ func (n *node) admitted(yield func(pos uint64, payload []byte, tag int) bool) {
 		if !gate.Admit(one.batch.reign, one.batch.first, uint64(len(one.batch.payloads))) {
 			continue
 		}
-		for at, payload := range one.batch.payloads {
-			if !yield(first+uint64(at), payload, one.batch.tags[at]) {
+		for i, payload := range one.batch.payloads {
+			if !yield(first+uint64(i), payload, one.batch.tags[i]) {
 				return
 			}
 		}

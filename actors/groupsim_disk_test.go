@@ -67,8 +67,8 @@ func (r *simRecords) forget() {
 
 // Replay implements replica.Records.
 func (r *simRecords) Replay(from uint64, fn func(uint64, []byte) error) error {
-	for at, payload := range r.kept {
-		if pos := r.first + uint64(at); pos >= from {
+	for i, payload := range r.kept {
+		if pos := r.first + uint64(i); pos >= from {
 			if err := fn(pos, slices.Clone(payload)); err != nil {
 				return err
 			}
@@ -120,8 +120,8 @@ func (l *simEntries) read(from uint64, fn func(pos uint64, payload []byte) error
 	if from != 0 && from < first || from > first+uint64(len(kept)) {
 		return journal.ErrOutOfRange
 	}
-	for at, payload := range kept {
-		if pos := first + uint64(at); pos >= from {
+	for i, payload := range kept {
+		if pos := first + uint64(i); pos >= from {
 			if err := fn(pos, slices.Clone(payload)); err != nil {
 				return err
 			}

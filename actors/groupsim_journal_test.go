@@ -128,9 +128,9 @@ func (j *simJournal) turn() {
 	}
 	queue := j.queue
 	j.queue = nil
-	for at, one := range queue {
+	for i, one := range queue {
 		if j.server.sim.hasty {
-			one.report(j.agreed+uint64(at)+1, nil)
+			one.report(j.agreed+uint64(i)+1, nil)
 		}
 		if err := j.node.Append(j.reign, one.payload, one); err != nil {
 			one.Committed(0, journal.ErrOutcomeUnknown)

@@ -212,9 +212,9 @@ func (s *groupSim) members() (all []*simServer) {
 // agree reports whether all members have all, and none of them waits for its vote.
 func (s *groupSim) agree() bool {
 	members := s.members()
-	for at, o := range members {
+	for i, o := range members {
 		if o.life == nil || o.life.shown.Load() != uint64(len(s.truth)) ||
-			!s.leader().life.node.Members()[at].Voter {
+			!s.leader().life.node.Members()[i].Voter {
 			return false
 		}
 	}

@@ -154,9 +154,9 @@ func simCommand(request int) work.Command {
 // unsureOne is a request that may or may not have taken effect, 0 where there is none.
 func (s *groupSim) unsureOne() int {
 	var unsure []int
-	for at := range s.of {
-		if s.of[at].unsure && !s.of[at].acknowledged {
-			unsure = append(unsure, at+1)
+	for i := range s.of {
+		if s.of[i].unsure && !s.of[i].acknowledged {
+			unsure = append(unsure, i+1)
 		}
 	}
 	if len(unsure) == 0 {
@@ -327,12 +327,12 @@ func differing(one, other map[string]string) (keys []string) {
 // starts again.
 func (s *groupSim) checkAll() {
 	s.compare()
-	for at, of := range s.of {
+	for i, of := range s.of {
 		switch took := of.position != 0; {
 		case of.acknowledged && !took:
-			s.found("request %d was acknowledged and is lost", at+1)
+			s.found("request %d was acknowledged and is lost", i+1)
 		case took && !of.acknowledged && !of.unsure:
-			s.found("request %d was refused and took effect by entry %d", at+1, of.position)
+			s.found("request %d was refused and took effect by entry %d", i+1, of.position)
 		}
 	}
 	members := s.members()

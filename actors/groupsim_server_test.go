@@ -399,8 +399,8 @@ func (p *simPull) end() {
 	if errors.Is(err, journal.ErrOutOfRange) && p.from < other.life.entries.first {
 		o.cutBy = p.member
 	}
-	for at, payload := range found {
-		if p.life.node.Learn(p.from+uint64(at), payload) != nil {
+	for i, payload := range found {
+		if p.life.node.Learn(p.from+uint64(i), payload) != nil {
 			break
 		}
 	}

@@ -451,9 +451,9 @@ func TestGroupSimRepeats(t *testing.T) {
 	inMemory(t)
 	seed, _ := seedsOf(t, 1)
 	var traces [2]uint64
-	for at := range traces {
-		t.Run(fmt.Sprint(at), func(t *testing.T) {
-			traces[at] = simulateGroup(t, seed, func(*groupSim) {}).trace
+	for i := range traces {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			traces[i] = simulateGroup(t, seed, func(*groupSim) {}).trace
 		})
 	}
 	if traces[0] != traces[1] {
@@ -461,8 +461,8 @@ func TestGroupSimRepeats(t *testing.T) {
 	}
 }
 
-// TestGroupSimFails shows what the simulation finds: groups in which a rule is missing fail.
-func TestGroupSimFails(t *testing.T) {
+// TestGroupSimFindsMissingRules shows what the simulation finds: groups in which a rule is missing fail.
+func TestGroupSimFindsMissingRules(t *testing.T) {
 	inMemory(t)
 	for what, change := range map[string]func(*groupSim){
 		"disks that report BEFORE a sync": func(s *groupSim) { s.lies = true },

@@ -109,8 +109,8 @@ func TestStrangerWaitsForNoWrite(t *testing.T) {
 	}
 }
 
-// TestUnknownVisibilityIsRead makes a project that the index of memberships does not know yet.
-func TestUnknownVisibilityIsRead(t *testing.T) {
+// TestProjectUnknownToTheIndexIsLoaded makes a project that the index of memberships does not know yet.
+func TestProjectUnknownToTheIndexIsLoaded(t *testing.T) {
 	e, project, owner := oneProject(t, nil)
 	saveAll(t, e)
 	e.sweep(e.Advance(2 * e.config.PassivateAfter.Milliseconds()))
@@ -123,9 +123,9 @@ func TestUnknownVisibilityIsRead(t *testing.T) {
 	}
 }
 
-// TestSuspensionReachesResting suspends an agent that holds the turn of a project which became
+// TestSuspensionEndsTurnsInPassiveProjects suspends an agent that holds the turn of a project which became
 // PRIVATE and rests, and claims in others: all of it ends.
-func TestSuspensionReachesResting(t *testing.T) {
+func TestSuspensionEndsTurnsInPassiveProjects(t *testing.T) {
 	e, _, owner := oneProject(t, nil)
 	guest := register(t, e, "guest")
 	private := e.stamp(owner).ID(0)

@@ -297,8 +297,8 @@ func TestVerifyReportsWrongInboxItems(t *testing.T) {
 	}
 }
 
-// TestInvalidInboxes decodes what nobody has saved.
-func TestInvalidInboxes(t *testing.T) {
+// TestInvalidInboxSectionsAreRefused decodes what nobody has saved.
+func TestInvalidInboxSectionsAreRefused(t *testing.T) {
 	want := []index.InboxItem{{
 		Place: identity.Place{Entry: 7, Nth: 8}, At: 5, Kind: work.NoticeReply,
 		Project: id.ID{1}, Actor: id.ID{2},

@@ -35,14 +35,14 @@ func encodeInbox(saved index.SavedInbox) []byte {
 	size := 1 + len(items)*(3+4*len(id.ID{})+3*binary.MaxVarintLen64)
 	out := append(make([]byte, 0, size), inboxVersion)
 	out = binary.AppendUvarint(out, uint64(len(saved.Counts)))
-	for at := range saved.Counts {
-		count := &saved.Counts[at]
+	for i := range saved.Counts {
+		count := &saved.Counts[i]
 		out = append(append(out, count.Actor[:]...), byte(count.Kind))
 		out = binary.AppendUvarint(out, uint64(count.Day))
 		out = binary.AppendUvarint(out, uint64(count.Items))
 	}
-	for at := range items {
-		item := &items[at]
+	for i := range items {
+		item := &items[i]
 		out = binary.AppendUvarint(out, item.Place.Entry)
 		out = binary.AppendUvarint(out, uint64(item.Place.Nth))
 		out = binary.AppendUvarint(out, uint64(item.At))

@@ -25,7 +25,7 @@ func TestInboxSectionsKeepEveryField(t *testing.T) {
 		t.Fatalf("no frozen events: %v", err)
 	}
 	live := index.NewInbox()
-	for at, file := range files {
+	for i, file := range files {
 		number, _, _ := strings.Cut(filepath.Base(file), "-")
 		kind, _ := strconv.Atoi(number)
 		saved, err := os.ReadFile(file)
@@ -36,7 +36,7 @@ func TestInboxSectionsKeepEveryField(t *testing.T) {
 		if err != nil {
 			t.Fatal(file, err)
 		}
-		live.Deliver(uint64(at+1), deliveriesOf(event, at, id.ID{1}, id.ID{2}, 1_763_600_000_000))
+		live.Deliver(uint64(i+1), deliveriesOf(event, i, id.ID{1}, id.ID{2}, 1_763_600_000_000))
 	}
 	agents := live.Agents()
 	if len(agents) == 0 {

@@ -92,16 +92,16 @@ func TestLinksAreSavedEachTime(t *testing.T) {
 	}
 	mustPut(t, e, others[0], ann, "lib/a", "shared")
 	artifact := offer(t, e, others[0], ann, "lib")
-	for at, command := range []work.Command{
+	for i, command := range []work.Command{
 		relate(others[0]), relate(others[1]), importing(t, e, artifact, ann, "v"),
 		importing(t, e, artifact, ann, "w"),
 		&work.UpdateProject{Visibility: work.Private, Reuse: work.AllowReuse},
 		&work.AddMember{Agent: bob, Role: work.Maintainer},
 	} {
 		mustDo(t, e, project, ann, command)
-		mustPut(t, e, project, ann, "other", fmt.Sprint(at))
+		mustPut(t, e, project, ann, "other", fmt.Sprint(i))
 		saveAll(t, e)
-		what := fmt.Sprintf("%d, %T", at, command)
+		what := fmt.Sprintf("%d, %T", i, command)
 		dir := crashCopy(t, e.config.Dir)
 		if _, err := Verify(dir); err != nil {
 			t.Errorf("%s: %v", what, err)

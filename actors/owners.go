@@ -43,8 +43,8 @@ func (o *ownerIndex) load(all []*handle) {
 		*handle
 	}
 	order := make([]ordered, len(all))
-	for at, h := range all {
-		order[at] = ordered{h.id.ProjectBits(), h}
+	for i, h := range all {
+		order[i] = ordered{h.id.ProjectBits(), h}
 	}
 	slices.SortFunc(order, func(a, b ordered) int {
 		if a.bits != b.bits {
@@ -54,8 +54,8 @@ func (o *ownerIndex) load(all []*handle) {
 	})
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for at := range order {
-		o.order.Load(order[at].handle)
+	for i := range order {
+		o.order.Load(order[i].handle)
 	}
 }
 

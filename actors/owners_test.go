@@ -177,8 +177,8 @@ func TestOwnerIndexIsSmall(t *testing.T) {
 	}
 }
 
-// TestUnreadSectionsAreRemoved are taken out by the next snapshot.
-func TestUnreadSectionsAreRemoved(t *testing.T) {
+// TestSnapshotRemovesObsoleteSections are taken out by the next snapshot.
+func TestSnapshotRemovesObsoleteSections(t *testing.T) {
 	e, project, owner := oneProject(t, nil)
 	saveAll(t, e)
 	config := e.config

@@ -259,8 +259,8 @@ func (a *projectActor) reserveAll(
 	c *commit, next *work.Project, stored int64, stamp work.Stamp,
 ) (err error) {
 	contents := int64(0)
-	for at := range c.blobs {
-		contents += int64(len(c.blobs[at].Content))
+	for i := range c.blobs {
+		contents += int64(len(c.blobs[i].Content))
 	}
 	if c.recent, err = a.engine.requireRecent(stamp.Agent, contents); err != nil {
 		return err

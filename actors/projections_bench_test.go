@@ -18,10 +18,10 @@ func fillProjects(b *testing.B, e *Engine, count int) {
 	var all sync.WaitGroup
 	for n := range 8 {
 		all.Go(func() {
-			for at := n; at < count; at += 8 {
+			for i := n; i < count; i += 8 {
 				project := createProject(b, e, owner, work.Public)
 				createTasks(b, e, project, owner, 5)
-				mustWrite(b, e, project, owner, "a.go", "b.go", fmt.Sprint(at, ".py"))
+				mustWrite(b, e, project, owner, "a.go", "b.go", fmt.Sprint(i, ".py"))
 				mustDo(b, e, project, owner, relate(first))
 				mustDo(b, e, project, friend, &work.WatchProject{})
 			}
@@ -79,9 +79,9 @@ func BenchmarkPublish(b *testing.B) {
 		events []work.Event
 	}
 	var steps []step
-	for at := range 100 {
-		title := fmt.Sprint(at)
-		event := &work.TaskUpdated{Task: tasks[at], Change: work.TaskChange{Title: &title}}
+	for i := range 100 {
+		title := fmt.Sprint(i)
+		event := &work.TaskUpdated{Task: tasks[i], Change: work.TaskChange{Title: &title}}
 		next := before.Clone()
 		next.Apply(event, work.Moment{Now: e.Now(), Agent: owner})
 		steps = append(steps, step{next, []work.Event{event}})

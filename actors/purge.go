@@ -293,9 +293,9 @@ func (e *Engine) settleOrders() error {
 // requireUnpurged refuses to store a content that was purged: VALIDATION_FAILED.
 func (e *Engine) requireUnpurged(contents []work.Blob) error {
 	state := e.Identity()
-	for at := range contents {
-		if state.Purged(contents[at].Hash) {
-			return errPurged(contents[at].Hash)
+	for i := range contents {
+		if state.Purged(contents[i].Hash) {
+			return errPurged(contents[i].Hash)
 		}
 	}
 	return nil
@@ -305,8 +305,8 @@ func (e *Engine) requireUnpurged(contents []work.Blob) error {
 // found a content, the content stays: see blobs.Store.Has. Errors: RATE_LIMITED, VALIDATION_FAILED.
 func (e *Engine) requireStored(contents []work.StoredBlob) error {
 	state := e.Identity()
-	for at := range contents {
-		hash := contents[at].Hash
+	for i := range contents {
+		hash := contents[i].Hash
 		if state.Purged(hash) {
 			return errPurged(hash)
 		}
@@ -327,12 +327,12 @@ func errContentsRemoved() *fault.Error {
 func (e *Engine) requireReadable(p *work.Project, events []work.Event) error {
 	state := e.Identity()
 	for _, event := range events {
-		published, is := event.(*work.ChangesetPublished)
-		if !is {
+		published, ok := event.(*work.ChangesetPublished)
+		if !ok {
 			continue
 		}
-		for at := range published.Ops {
-			op := &published.Ops[at]
+		for i := range published.Ops {
+			op := &published.Ops[i]
 			if op.Action == work.Delete || !state.Purged(op.Blob) {
 				continue
 			}

@@ -55,8 +55,8 @@ func TestSummariesDuringLoads(t *testing.T) {
 	e := start(t, quiet(dir))
 	owner := register(t, e, "owner")
 	projects := make([]id.ID, projectsCount)
-	for at := range projects {
-		projects[at] = createProject(t, e, owner, work.Public)
+	for i := range projects {
+		projects[i] = createProject(t, e, owner, work.Public)
 	}
 	for range restarts {
 		stop(t, e)
@@ -88,8 +88,8 @@ func TestSummariesDuringPassivation(t *testing.T) {
 	e := start(t, quiet(t.TempDir()))
 	owner := register(t, e, "owner")
 	projects := make([]id.ID, projectsCount)
-	for at := range projects {
-		projects[at] = createProject(t, e, owner, work.Public)
+	for i := range projects {
+		projects[i] = createProject(t, e, owner, work.Public)
 	}
 	finish := summaryReaders(t, e, projects)
 	var sweeper sync.WaitGroup
@@ -262,9 +262,9 @@ func TestEventsDuringLoads(t *testing.T) {
 	readers := []id.ID{{}, owner, friend}
 	beginDay(e)
 	projects := make([]id.ID, projectsCount)
-	for at := range projects {
-		projects[at] = createProject(t, e, owner, work.Public)
-		_, err := e.Do(api.Order{Project: projects[at], Agent: owner,
+	for i := range projects {
+		projects[i] = createProject(t, e, owner, work.Public)
+		_, err := e.Do(api.Order{Project: projects[i], Agent: owner,
 			Command: &work.CreateDiscussion{Title: "For a friend", Mentions: []id.ID{friend}}})
 		if err != nil {
 			t.Fatal(err)

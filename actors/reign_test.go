@@ -353,8 +353,8 @@ func (r *reignTest) restart(n *node) {
 
 // compare expects equal states of nodes that have applied the same.
 func (r *reignTest) compare() {
-	for at, one := range r.nodes {
-		for _, other := range r.nodes[:at] {
+	for i, one := range r.nodes {
+		for _, other := range r.nodes[:i] {
 			if one.applied == other.applied {
 				sameState(r.group.t, fmt.Sprint("step ", r.steps), fullState(r.group.t, other.e),
 					fullState(r.group.t, one.e))
@@ -407,8 +407,8 @@ func (r *reignTest) activities(n *node) (all []string) {
 		if err != nil {
 			r.group.t.Fatal(err)
 		}
-		for at := range page.Records {
-			all = append(all, fmt.Sprintf("%+v", page.Records[at]))
+		for i := range page.Records {
+			all = append(all, fmt.Sprintf("%+v", page.Records[i]))
 		}
 		query.After, more = page.Next, page.More
 	}

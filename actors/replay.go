@@ -142,8 +142,8 @@ func (e *Engine) startApplying() *applying {
 
 // applyBatch applies entries of the log, in order, or keeps them for their projects.
 func (e *Engine) applyBatch(batch []waitingEntry) error {
-	for at := range batch {
-		in, err := batch[at].decode()
+	for i := range batch {
+		in, err := batch[i].decode()
 		if err == nil && in.entry.Target == datadir.TargetContents {
 			continue
 		}
@@ -158,7 +158,7 @@ func (e *Engine) applyBatch(batch []waitingEntry) error {
 		case in.entry.Target == datadir.TargetIdentity:
 			err = datadir.Guarded(func() error { return e.replayIdentity(&in) })
 		default:
-			err = e.keepTail(&in, batch[at])
+			err = e.keepTail(&in, batch[i])
 		}
 		if err != nil {
 			return inLog(in.position, err)
@@ -214,10 +214,10 @@ func (e *Engine) keepTail(in *replayed, encoded waitingEntry) error {
 			return nil
 		}
 	}
-	for at, stored := range in.entry.Events {
+	for i, stored := range in.entry.Events {
 		kind := work.Kind(stored.Kind)
 		stale := e.projections.indexes.OfKind(kind)
-		switch first := at == 0 && len(h.waiting()) == 0 && !h.stored.Load(); {
+		switch first := i == 0 && len(h.waiting()) == 0 && !h.stored.Load(); {
 		case !work.Known(kind):
 			return fmt.Errorf("event kind %d is unknown", kind)
 		case first != (kind == work.KindProjectCreated):
@@ -259,11 +259,11 @@ func (e *Engine) listCreated(in *replayed, stored datadir.Event) error {
 func (v *published) applyTail(
 	tail []waitingEntry, from *trees, changes *index.Projections,
 ) error {
-	for at := range tail {
-		if tail[at].position <= v.position {
+	for i := range tail {
+		if tail[i].position <= v.position {
 			continue
 		}
-		in, err := tail[at].decode()
+		in, err := tail[i].decode()
 		if err == nil {
 			err = datadir.Guarded(func() error { return v.apply(&in, from, changes) })
 		}
@@ -304,12 +304,12 @@ func (in *replayed) events(from *trees) ([]work.Event, error) {
 // decodeEvents is events without the trees.
 func (in *replayed) decodeEvents() ([]work.Event, error) {
 	events := make([]work.Event, len(in.entry.Events))
-	for at, stored := range in.entry.Events {
+	for i, stored := range in.entry.Events {
 		event, err := work.DecodeEvent(work.Kind(stored.Kind), stored.Data)
 		if err != nil {
 			return nil, err
 		}
-		events[at] = event
+		events[i] = event
 	}
 	return events, nil
 }
@@ -324,12 +324,12 @@ func (in *replayed) removes() bool {
 // identityEvents are those of an entry of identity.
 func (in *replayed) identityEvents() ([]identity.Event, error) {
 	events := make([]identity.Event, len(in.entry.Events))
-	for at, stored := range in.entry.Events {
+	for i, stored := range in.entry.Events {
 		event, err := identity.DecodeEvent(stored.Kind, stored.Data)
 		if err != nil {
 			return nil, err
 		}
-		events[at] = event
+		events[i] = event
 	}
 	return events, nil
 }

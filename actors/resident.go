@@ -210,8 +210,8 @@ func (e *Engine) reserveLoad(h *handle) (giveBack func(), err error) {
 	if need == 0 && h.stored.Load() {
 		need = e.sectionBytes(h.id) * loadMemoryFactor
 	}
-	for at := range h.waiting() {
-		need += h.waiting()[at].stored
+	for i := range h.waiting() {
+		need += h.waiting()[i].stored
 	}
 	need = min(max(need, loadMemoryMin), r.shares.max/projectPart)
 	party := e.partyOf(h)

@@ -20,10 +20,10 @@ func crowded(t *testing.T, projectBytes int64, count, files int) (*Engine, id.ID
 	e := start(t, config)
 	owner := register(t, e, "owner")
 	projects := make([]id.ID, count)
-	for at := range projects {
-		projects[at] = createProject(t, e, owner, work.Public)
+	for i := range projects {
+		projects[i] = createProject(t, e, owner, work.Public)
 		for n := range files {
-			mustPut(t, e, projects[at], owner, fmt.Sprint("file", n), fmt.Sprint(at, n))
+			mustPut(t, e, projects[i], owner, fmt.Sprint("file", n), fmt.Sprint(i, n))
 		}
 	}
 	saveAll(t, e)
@@ -147,9 +147,9 @@ func TestLoadsThatDoNotFitAreRefused(t *testing.T) {
 	}
 }
 
-// TestWritesWaitForMemory refuses writes while projects take more than their bound, but not what
+// TestWritesAreRefusedWhileMemoryIsFull refuses writes while projects take more than their bound, but not what
 // only ends something.
-func TestWritesWaitForMemory(t *testing.T) {
+func TestWritesAreRefusedWhileMemoryIsFull(t *testing.T) {
 	config := quiet(t.TempDir())
 	config.ProjectBytes = 100 << 10
 	e := start(t, config)
@@ -166,8 +166,8 @@ func TestWritesWaitForMemory(t *testing.T) {
 	mustDo(t, e, project, owner, private)
 }
 
-// TestContentsWaitForPacks refuses contents while too many of them are in memory alone.
-func TestContentsWaitForPacks(t *testing.T) {
+// TestContentsAreRefusedWhileTooManyAreUnpacked refuses contents while too many of them are in memory alone.
+func TestContentsAreRefusedWhileTooManyAreUnpacked(t *testing.T) {
 	config := quiet(t.TempDir())
 	config.RecentBytesMax, config.SnapshotBlobBytes = 100<<10, 1<<30
 	e := start(t, config)

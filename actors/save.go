@@ -281,12 +281,12 @@ func (s *saver) saveAt(position uint64, taken changes) error {
 	if err := s.hook.after("manifest"); err != nil {
 		return err
 	}
-	for at, h := range taken.handles {
+	for i, h := range taken.handles {
 		if h.behind() > 0 {
 			s.markDirty(h)
 			continue
 		}
-		if saved := run.revisions[at]; saved > 0 {
+		if saved := run.revisions[i]; saved > 0 {
 			h.savedRevision = saved
 		}
 		h.stored.Store(true)
@@ -331,8 +331,8 @@ func (s *saver) writeSections(
 	e := s.engine
 	run = savedRun{position: position, revisions: make([]uint64, len(taken.handles))}
 	var cards cardsWriter
-	for at, h := range taken.handles {
-		run.revisions[at], err = s.saveProject(writer, &cards, h)
+	for i, h := range taken.handles {
+		run.revisions[i], err = s.saveProject(writer, &cards, h)
 		if errors.Is(err, errLeftOut) {
 			if first := h.behind(); first > 0 {
 				run.position = min(run.position, first-1)

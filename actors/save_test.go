@@ -35,9 +35,9 @@ func TestIdentityChangesWhileASaveRuns(t *testing.T) {
 	sameState(t, "after one more snapshot", want, fullState(t, start(t, config)))
 }
 
-// TestPassiveBetweenTwoSaves makes a project passive after a snapshot has taken it as changed and
+// TestProjectUnloadedDuringASaveIsSaved makes a project passive after a snapshot has taken it as changed and
 // before it is written.
-func TestPassiveBetweenTwoSaves(t *testing.T) {
+func TestProjectUnloadedDuringASaveIsSaved(t *testing.T) {
 	config := quiet(filepath.Join(t.TempDir(), "data"))
 	e := start(t, config)
 	owner := register(t, e, "owner")

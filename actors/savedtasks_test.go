@@ -114,7 +114,7 @@ func TestStartComparesCardsWithProjects(t *testing.T) {
 		again, _, err := Open(config)
 		return again, err
 	}
-	for at, lost := range projects {
+	for i, lost := range projects {
 		_, err := open(func(s *snapshot.Store, w *snapshot.Writer) error {
 			if err := w.Put(datadir.CardKey(extra), s.Position(), card); err != nil {
 				return err
@@ -123,7 +123,7 @@ func TestStartComparesCardsWithProjects(t *testing.T) {
 		})
 		want := "card of project " + lost.Format(id.Project) + ": its section is missing"
 		if err == nil || err.Error() != want {
-			t.Errorf("without card %d: %v", at, err)
+			t.Errorf("without card %d: %v", i, err)
 		}
 	}
 	again, err := open(func(s *snapshot.Store, w *snapshot.Writer) error {

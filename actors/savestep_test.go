@@ -91,11 +91,11 @@ func saveAtEachStep(t *testing.T, injected error) {
 	if len(names) < 12 {
 		t.Fatalf("a save has the steps %q only", names)
 	}
-	for at, name := range names {
-		t.Run(fmt.Sprint(at, name), func(t *testing.T) {
+	for i, name := range names {
+		t.Run(fmt.Sprint(i, name), func(t *testing.T) {
 			r, seen := newRaced(t), 0
 			r.e.saver.hook = func(string) error {
-				if seen++; seen != at+1 {
+				if seen++; seen != i+1 {
 					return nil
 				}
 				r.write()

@@ -176,8 +176,8 @@ func appendChanged(keys []search.Key, project id.ID, event work.Event) []search.
 	switch event := event.(type) {
 	case *work.ChangesetPublished:
 		key.Kind = search.File
-		for at := range event.Ops {
-			op := &event.Ops[at]
+		for i := range event.Ops {
+			op := &event.Ops[i]
 			if key.Path = op.Path; op.From != "" {
 				keys = append(keys, search.Key{Kind: search.File, Project: project, Path: op.From})
 			}

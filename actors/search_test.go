@@ -142,7 +142,7 @@ func staleFile(t *testing.T, e *Engine, project id.ID, path string) *search.Docu
 
 // A query near a handle, which is public, gets the same answer whether a PRIVATE project has the
 // query as its name, or nothing has.
-func TestCorrectionsShowNoProject(t *testing.T) {
+func TestCorrectionsDoNotRevealPrivateNames(t *testing.T) {
 	e := searched(t)
 	owner := register(t, e, "marsupial")
 	before := searchFor(t, e, "marsupail")

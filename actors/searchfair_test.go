@@ -90,9 +90,9 @@ func TestForksDelayNoStranger(t *testing.T) {
 	}
 	awaitIndexed(t, e)
 	keys = allKeys(t, e, append(copied, source, project)...)
-	for at, version := range versionsOf(t, e, keys) {
+	for i, version := range versionsOf(t, e, keys) {
 		if version == 0 {
-			t.Errorf("%s is not indexed", keys[at].Path)
+			t.Errorf("%s is not indexed", keys[i].Path)
 		}
 	}
 	if lag := e.search.lag(); lag != 0 {
@@ -118,9 +118,9 @@ func TestForksFollowTheirOwnChanges(t *testing.T) {
 	if found := searchFor(t, e, "cassowary"); len(found.Results) != 1 {
 		t.Errorf("%+v", found.Results)
 	}
-	for at, version := range versionsOf(t, e, allKeys(t, e, changed)) {
+	for i, version := range versionsOf(t, e, allKeys(t, e, changed)) {
 		if version == 0 {
-			t.Errorf("document %d of the fork is not indexed", at)
+			t.Errorf("document %d of the fork is not indexed", i)
 		}
 	}
 	x, err := e.search.ready()

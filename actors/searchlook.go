@@ -110,19 +110,19 @@ func (f *searchFill) isPublic(project id.ID) (bool, error) {
 // bytes. It returns how many it has looked at.
 func (f *searchFill) putChanged(documents []*search.Document, bytes int) (looked int, err error) {
 	keys := make([]search.Key, len(documents))
-	for at, d := range documents {
-		keys[at] = d.Key
+	for i, d := range documents {
+		keys[i] = d.Key
 	}
 	versions, err := f.x.Versions(keys)
 	if err != nil {
 		return 0, err
 	}
-	for at, d := range documents {
-		if versions[at] == d.Version {
+	for i, d := range documents {
+		if versions[i] == d.Version {
 			continue
 		}
 		if f.put(d); f.batch.Bytes() >= bytes {
-			return at + 1, nil
+			return i + 1, nil
 		}
 	}
 	return len(documents), nil

@@ -10,9 +10,9 @@ import (
 	"pws/internal/id"
 )
 
-// TestContentsAreShared imports contents on the server that leads, in entries of contents alone,
+// TestImportedContentsReachOtherServers imports contents on the server that leads, in entries of contents alone,
 // and finds them on the other one, and on one that reads the log when it starts.
-func TestContentsAreShared(t *testing.T) {
+func TestImportedContentsReachOtherServers(t *testing.T) {
 	g := newGroup(t, 2)
 	g.atOnce = true
 	for _, n := range g.nodes {

@@ -80,8 +80,8 @@ func (s *simulation) readLog() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	for at := first; at < len(s.truth.records); at++ {
-		public := s.publicID(at)
+	for i := first; i < len(s.truth.records); i++ {
+		public := s.publicID(i)
 		if s.truth.ids[public] {
 			s.t.Fatalf("step %d: two events are %s", s.steps, public)
 		}
@@ -137,12 +137,12 @@ func (s *simulation) sees(c *chain, record *feed.Record) bool {
 
 // visible are the records behind the cursor of a chain that it may see.
 func (s *simulation) visible(c *chain) (places []int) {
-	for at := c.read; at < len(s.truth.records); at++ {
-		record := &s.truth.records[at]
+	for i := c.read; i < len(s.truth.records); i++ {
+		record := &s.truth.records[i]
 		switch {
 		case !c.project.IsZero() && record.Project != c.project:
 		case s.sees(c, record):
-			places = append(places, at)
+			places = append(places, i)
 		default:
 			s.truth.hidden++
 		}
@@ -153,13 +153,13 @@ func (s *simulation) visible(c *chain) (places []int) {
 // expect compares events with the records that they should be of.
 func (s *simulation) expect(c *chain, got []seenEvent, want []int) {
 	s.t.Helper()
-	for at, one := range got {
-		if at >= len(want) {
+	for i, one := range got {
+		if i >= len(want) {
 			s.t.Fatalf("step %d: %+v received %v, which it may not see", s.steps, *c, one)
 		}
-		record := &s.truth.records[want[at]]
+		record := &s.truth.records[want[i]]
 		activity := &record.Activity
-		if one.id != s.publicID(want[at]) || one.kind != activity.Type.String() {
+		if one.id != s.publicID(want[i]) || one.kind != activity.Type.String() {
 			s.t.Fatalf("step %d: %+v received %v instead of %+v", s.steps, *c, one, *record)
 		}
 		says := func(public string) bool { return strings.Contains(one.text, public) }
@@ -246,8 +246,8 @@ func (s *simulation) ask(c *chain, limit int) (page []seenEvent, more bool, err 
 	if !ok {
 		return nil, false, fmt.Errorf("%T is no page", reply.Data)
 	}
-	for at := range data.Events {
-		one := &data.Events[at]
+	for i := range data.Events {
+		one := &data.Events[i]
 		page = append(page, seenEvent{one.ID, one.Type, fmt.Sprint(one.ProjectID, " ",
 			one.Actor.AgentID, " ", one.Subject.ID, " ", string(one.Data))})
 	}
@@ -455,8 +455,8 @@ func (s *simulation) checkChains() {
 	}
 	missing := 0
 	found := map[id.ID]bool{}
-	for at := range s.truth.records {
-		found[s.truth.records[at].Activity.Subject.ID] = true
+	for i := range s.truth.records {
+		found[s.truth.records[i].Activity.Subject.ID] = true
 	}
 	for changeset := range s.truth.acknowledged {
 		if !found[changeset] {

@@ -176,9 +176,9 @@ func TestStoredQuotaOfParallelWrites(t *testing.T) {
 	for n := range 16 {
 		project := createProject(t, e, owner, work.Public)
 		all.Go(func() {
-			for at := range 20 {
-				content := fmt.Sprint(n, at, strings.Repeat("x", size))
-				_, err := put(e, project, owner, fmt.Sprint(at), content)
+			for i := range 20 {
+				content := fmt.Sprint(n, i, strings.Repeat("x", size))
+				_, err := put(e, project, owner, fmt.Sprint(i), content)
 				if quota, _ := storedQuota(t, err); quota != "" && quota != "stored_bytes_of_agent" {
 					t.Error(quota)
 				}
@@ -192,9 +192,9 @@ func TestStoredQuotaOfParallelWrites(t *testing.T) {
 	checkAccounts(t, e)
 }
 
-// TestStoredBytesSurvive compares what is counted with what another engine finds, after a crash
+// TestStoredBytesSurviveACrash compares what is counted with what another engine finds, after a crash
 // with the entries in the log, in a snapshot, and in both; and after a project is removed.
-func TestStoredBytesSurvive(t *testing.T) {
+func TestStoredBytesSurviveACrash(t *testing.T) {
 	limits := limited(api.StoredLimits{Agent: 1 << 30, AgentHour: 1 << 20})
 	var config Config
 	e, project, owner := oneProject(t, func(c *Config) { limits(c); config = *c })

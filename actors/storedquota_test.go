@@ -71,8 +71,8 @@ func TestSetQuotasSurvive(t *testing.T) {
 	}
 }
 
-// TestEarlierAccounts reads a section of version 1, which has no hourly quota.
-func TestEarlierAccounts(t *testing.T) {
+// TestAccountSectionVersion1IsRead reads a section of version 1, which has no hourly quota.
+func TestAccountSectionVersion1IsRead(t *testing.T) {
 	section := binary.AppendUvarint(binary.AppendUvarint([]byte{1}, 700), 9_000_000)
 	var one account
 	if err := one.decode(section, 5, 1<<20); err != nil {

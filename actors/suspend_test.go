@@ -37,14 +37,14 @@ func TestSuspensionRacesWithClaims(t *testing.T) {
 	begun := make(chan struct{}, len(racing))
 	for n, agent := range racing {
 		racers.Go(func() {
-			for at := n; ; at += len(racing) {
-				task := tasks[at%len(tasks)]
+			for i := n; ; i += len(racing) {
+				task := tasks[i%len(tasks)]
 				var command work.Command = &work.ClaimTask{Task: task}
-				if at%2 == 1 {
+				if i%2 == 1 {
 					command = &work.ReleaseTask{Task: task}
 				}
 				_, err := e.Do(api.Order{Project: project, Agent: agent, Command: command})
-				if at == n {
+				if i == n {
 					begun <- struct{}{}
 				}
 				switch fault.CodeOf(err) {
@@ -142,9 +142,9 @@ func TestSuspensionReleasesManyClaims(t *testing.T) {
 	var claiming sync.WaitGroup
 	for n := range claimers {
 		claiming.Go(func() {
-			for at := n; at < len(tasks); at += claimers {
+			for i := n; i < len(tasks); i += claimers {
 				order := api.Order{
-					Project: project, Agent: owner, Command: &work.ClaimTask{Task: tasks[at]},
+					Project: project, Agent: owner, Command: &work.ClaimTask{Task: tasks[i]},
 				}
 				if _, err := e.Do(order); err != nil {
 					t.Error(err)

@@ -20,12 +20,12 @@ func systemTime() (all, used uint64) {
 	}
 	// The order is user, nice, system, idle, iowait, irq, softirq, steal; guests are part of user.
 	const idle, iowait, last = 3, 4, 7
-	for at, field := range fields[1:min(len(fields), 2+last)] {
+	for i, field := range fields[1:min(len(fields), 2+last)] {
 		ticks, err := strconv.ParseUint(string(field), 10, 64)
 		if err != nil {
 			return 0, 0
 		}
-		if all += ticks; at != idle && at != iowait {
+		if all += ticks; i != idle && i != iowait {
 			used += ticks
 		}
 	}

@@ -29,9 +29,9 @@ func mustDo(t testing.TB, e *Engine, project, agent id.ID, command work.Command)
 func createTasks(t testing.TB, e *Engine, project, agent id.ID, n int) (tasks []id.ID) {
 	t.Helper()
 	command := &work.CreateCheckpoint{Summary: "plan"}
-	for at := range n {
+	for i := range n {
 		command.Tasks = append(command.Tasks, work.CheckpointTask{Create: &work.TaskSpec{
-			Title: fmt.Sprint("task ", at), Priority: work.PriorityNormal,
+			Title: fmt.Sprint("task ", i), Priority: work.PriorityNormal,
 		}})
 	}
 	p := mustDo(t, e, project, agent, command).Project

@@ -26,11 +26,11 @@ func createMany(t testing.TB, e *Engine, owner id.ID, n int) id.ID {
 	project := createProject(t, e, owner, work.Public)
 	for from := 0; from < n; from += work.OperationsMax {
 		command := &work.PublishChangeset{Base: viewOf(t, e, project).Head().ID}
-		for at := from; at < min(n, from+work.OperationsMax); at++ {
-			content := blobOf(fmt.Sprint("content ", at))
+		for i := from; i < min(n, from+work.OperationsMax); i++ {
+			content := blobOf(fmt.Sprint("content ", i))
 			command.Operations = append(command.Operations, work.Operation{
 				Action: work.Create, Content: &content, ContentType: "text/plain",
-				Path: fmt.Sprintf("packages/group-%d/part-%d/file-%d.go", at/500, at/50, at),
+				Path: fmt.Sprintf("packages/group-%d/part-%d/file-%d.go", i/500, i/50, i),
 			})
 		}
 		mustDo(t, e, project, owner, command)
@@ -144,9 +144,9 @@ func TestForksSurviveARestart(t *testing.T) {
 	mustPut(t, e, deep, bob, "new.txt", "new")
 	mustDo(t, e, hidden, bob, &work.UpdateProject{Visibility: work.Public, Reuse: work.AllowReuse})
 	mustDo(t, e, source, ann, &work.UpdateProject{Visibility: work.Private})
-	for at := range 250 {
-		path := fmt.Sprintf("packages/group-%d/part-%d/file-%d.go", at/500, at/50, at)
-		if at%2 == 0 {
+	for i := range 250 {
+		path := fmt.Sprintf("packages/group-%d/part-%d/file-%d.go", i/500, i/50, i)
+		if i%2 == 0 {
 			mustDo(t, e, source, ann, &work.DeleteFile{Path: path})
 		}
 	}
@@ -249,9 +249,9 @@ func TestForksAtTheSameTime(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			for at := range 60 {
-				path := fmt.Sprintf("packages/group-0/part-%d/file-%d.go", at/50, at)
-				if _, err := put(e, order.Project, ann, path, fmt.Sprint(n, at)); err != nil {
+			for i := range 60 {
+				path := fmt.Sprintf("packages/group-0/part-%d/file-%d.go", i/50, i)
+				if _, err := put(e, order.Project, ann, path, fmt.Sprint(n, i)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -261,9 +261,9 @@ func TestForksAtTheSameTime(t *testing.T) {
 	want := fullState(t, e)
 	for n, project := range forks {
 		p := viewOf(t, e, project)
-		for at := range 60 {
-			path := fmt.Sprintf("packages/group-0/part-%d/file-%d.go", at/50, at)
-			if f, _ := p.File(path); f.Blob != blobOf(fmt.Sprint(n, at)).Hash {
+		for i := range 60 {
+			path := fmt.Sprintf("packages/group-0/part-%d/file-%d.go", i/50, i)
+			if f, _ := p.File(path); f.Blob != blobOf(fmt.Sprint(n, i)).Hash {
 				t.Errorf("fork %d has another %s", n, path)
 			}
 		}
@@ -281,17 +281,17 @@ func TestVerifyFollowsTrees(t *testing.T) {
 	}{
 		"as it is": {func(*testing.T, *work.Project, *[]datadir.Blob) {}, ""},
 		"a part of the manifest is gone": {func(_ *testing.T, _ *work.Project, all *[]datadir.Blob) {
-			for at, one := range *all {
+			for i, one := range *all {
 				if work.IsManifest(one.Content) {
-					*all = append((*all)[:at:at], (*all)[at+1:]...)
+					*all = append((*all)[:i:i], (*all)[i+1:]...)
 					return
 				}
 			}
 		}, "the tree that it began with"},
 		"a content of the tree is gone": {func(_ *testing.T, _ *work.Project, all *[]datadir.Blob) {
-			for at, one := range *all {
+			for i, one := range *all {
 				if string(one.Content) == "content 7" {
-					*all = append((*all)[:at:at], (*all)[at+1:]...)
+					*all = append((*all)[:i:i], (*all)[i+1:]...)
 					return
 				}
 			}

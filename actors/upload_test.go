@@ -71,9 +71,9 @@ func statusOf(t testing.TB, e *Engine, record api.UploadRecord) api.UploadStatus
 	return state.Status
 }
 
-// TestUploadOfUnmadeProject stores contents for projects that are never made: refused, or cut off
+// TestSweepDropsContentsOfUnmadeProjects stores contents for projects that are never made: refused, or cut off
 // by a crash. The next sweep drops those that no project names.
-func TestUploadOfUnmadeProject(t *testing.T) {
+func TestSweepDropsContentsOfUnmadeProjects(t *testing.T) {
 	var config Config
 	e, project, owner := oneProject(t, func(c *Config) { config = *c })
 	shared, alone := strings.Repeat("shared ", 90), strings.Repeat("alone ", 90)
@@ -92,8 +92,8 @@ func TestUploadOfUnmadeProject(t *testing.T) {
 	crashed.Dir = crashCopy(t, config.Dir)
 	running.End(fault.New(fault.QuotaExceeded, "Full."))
 	again := start(t, crashed)
-	for at, one := range []*Engine{e, again} {
-		want := []api.UploadStatus{api.UploadFailed, api.UploadOpen}[at]
+	for i, one := range []*Engine{e, again} {
+		want := []api.UploadStatus{api.UploadFailed, api.UploadOpen}[i]
 		if status := statusOf(t, one, record); status != want || !one.holds(alone) {
 			t.Errorf("%s, and the content is there: %v", status, one.holds(alone))
 		}
@@ -119,9 +119,9 @@ func TestUploadOfUnmadeProject(t *testing.T) {
 	}
 }
 
-// TestFailedImports imports an upload again and again, and each time no project is made. No content
+// TestFailedImportsLeaveNoContents imports an upload again and again, and each time no project is made. No content
 // is left, although the first notes were replaced BEFORE a sweep.
-func TestFailedImports(t *testing.T) {
+func TestFailedImportsLeaveNoContents(t *testing.T) {
 	e, _, owner := oneProject(t, nil)
 	record := beginUpload(t, e, owner, "text")
 	failed := fault.New(fault.QuotaExceeded, "Full.")
@@ -169,8 +169,8 @@ func TestUploadOfPurgedContent(t *testing.T) {
 	}
 }
 
-// TestNoSweepAfterAFailure sweeps when it is not known whether the entry of a project took effect.
-func TestNoSweepAfterAFailure(t *testing.T) {
+// TestSweepWaitsForUnknownOutcomes sweeps when it is not known whether the entry of a project took effect.
+func TestSweepWaitsForUnknownOutcomes(t *testing.T) {
 	e, _, owner := oneProject(t, func(c *Config) { c.OnFailure = func(error) {} })
 	content := strings.Repeat("content ", 90)
 	running := beginImport(t, e, beginUpload(t, e, owner, "text"))
@@ -233,7 +233,7 @@ func TestBackupLeavesOutNotesWithoutRecord(t *testing.T) {
 	files, _ := filepath.Glob(filepath.Join(config.Dir, "uploads", "*"))
 	notes := 0
 	for _, file := range files {
-		if name, is := uploads.RecordOfNote(filepath.Base(file)); is {
+		if name, ok := uploads.RecordOfNote(filepath.Base(file)); ok {
 			notes++
 			if err := os.Remove(filepath.Join(filepath.Dir(file), name)); err != nil {
 				t.Fatal(err)
@@ -270,9 +270,9 @@ func TestDeletedUploadStaysDeleted(t *testing.T) {
 	}
 }
 
-// TestUploadOfMadeProject crashes AFTER the project of an upload is durable and BEFORE its parts
+// TestUploadEndsAfterACrashBehindItsProject crashes AFTER the project of an upload is durable and BEFORE its parts
 // are removed.
-func TestUploadOfMadeProject(t *testing.T) {
+func TestUploadEndsAfterACrashBehindItsProject(t *testing.T) {
 	var config Config
 	e, _, owner := oneProject(t, func(c *Config) { config = *c })
 	content := strings.Repeat("content ", 90)
@@ -336,8 +336,8 @@ func TestOneImportAtATime(t *testing.T) {
 	beginImport(t, e, first).End(fault.New(fault.RateLimited, "x"))
 }
 
-// TestUploadsTogether changes uploads from many goroutines.
-func TestUploadsTogether(t *testing.T) {
+// TestConcurrentUploadChanges changes uploads from many goroutines.
+func TestConcurrentUploadChanges(t *testing.T) {
 	e, _, _ := oneProject(t, limited(api.StoredLimits{Agent: 1 << 20, AgentHour: 1 << 20}))
 	var all sync.WaitGroup
 	for worker := range 4 {

@@ -584,8 +584,8 @@ func TestVerifyChecksWhatEntriesName(t *testing.T) {
 	t.Run("many faults", func(t *testing.T) {
 		dir := crashCopy(t, sound)
 		many := make([][]byte, 120)
-		for at := range many {
-			many[at] = []byte{1, 9}
+		for i := range many {
+			many[i] = []byte{1, 9}
 		}
 		logged(t, dir, many...)
 		wantFaults(t, dir, fmt.Sprintf("%d faults", len(many)), "and 20 more")

@@ -35,8 +35,8 @@ func (f *follower) behind() uint64 {
 // notify wakes those who wait for the projects of records.
 func (f *follower) notify(records []feed.Record) {
 	projects := map[id.ID]struct{}{}
-	for at := range records {
-		if project := records[at].Project; f.hub.Awaits(project) {
+	for i := range records {
+		if project := records[i].Project; f.hub.Awaits(project) {
 			projects[project] = struct{}{}
 		}
 	}
@@ -58,8 +58,8 @@ func (e *Engine) audience(project id.ID) (everybody bool, agents []id.ID) {
 	}
 	members := p.Members()
 	agents = make([]id.ID, len(members))
-	for at := range members {
-		agents[at] = members[at].Agent
+	for i := range members {
+		agents[i] = members[i].Agent
 	}
 	return false, agents
 }

@@ -36,8 +36,8 @@ func (f answerFiller) fill(v reflect.Value, depth int) {
 		}
 		f.fillList(v, depth)
 	case reflect.Struct:
-		for at := range v.NumField() {
-			field := v.Field(at)
+		for i := range v.NumField() {
+			field := v.Field(i)
 			if field.CanSet() && f.dice.IntN(4) > 0 {
 				f.fill(field, depth)
 			}
@@ -83,8 +83,8 @@ func (f answerFiller) fillList(v reflect.Value, depth int) {
 		return
 	}
 	v.Set(reflect.MakeSlice(v.Type(), f.dice.IntN(4), 4))
-	for at := range v.Len() {
-		f.fill(v.Index(at), depth-1)
+	for i := range v.Len() {
+		f.fill(v.Index(i), depth-1)
 	}
 }
 
@@ -128,8 +128,8 @@ func TestLargeAnswersAreWrittenInParts(t *testing.T) {
 		Texts []string `json:"texts"`
 	}
 	var data list
-	for at := range 5000 {
-		data.Texts = append(data.Texts, fmt.Sprint("text ", at))
+	for i := range 5000 {
+		data.Texts = append(data.Texts, fmt.Sprint("text ", i))
 	}
 	want, err := json.Marshal(data)
 	if err != nil {

@@ -27,8 +27,8 @@ func textBytes(text string) int {
 // one.
 func changesetBytes(c *work.Changeset) int {
 	size := recordBytes + textBytes(c.Message)
-	for at := range c.Ops {
-		op := &c.Ops[at]
+	for i := range c.Ops {
+		op := &c.Ops[i]
 		size += operationBytes + len(*op.Path)
 		if op.From != nil {
 			size += len(*op.From)

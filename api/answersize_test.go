@@ -44,8 +44,8 @@ func TestAnswersKnowTheirSizes(t *testing.T) {
 		})
 	}
 	ops := 0
-	for at := range last.Ops {
-		ops += len(appendOperation(nil, work.NewProject(), last, &last.Ops[at]))
+	for i := range last.Ops {
+		ops += len(appendOperation(nil, work.NewProject(), last, &last.Ops[i]))
 	}
 	message := len(jsonschema.AppendString(nil, last.Message))
 	for name, one := range map[string]Sized{

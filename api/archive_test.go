@@ -23,9 +23,9 @@ import (
 // fill writes files to a project, the content of each behind its path.
 func (o *testEngine) fill(who *testAgent, project id.ID, files ...string) {
 	o.t.Helper()
-	for at := 0; at < len(files); at += 2 {
-		body := fmt.Sprintf(`{"content":%q}`, files[at+1])
-		path := (&url.URL{Path: files[at]}).EscapedPath()
+	for i := 0; i < len(files); i += 2 {
+		body := fmt.Sprintf(`{"content":%q}`, files[i+1])
+		path := (&url.URL{Path: files[i]}).EscapedPath()
 		if _, _, err := o.call(who, request{
 			operation: "file.write", params: []string{project.Format(id.Project), path}, body: body,
 		}); err != nil {
@@ -47,7 +47,7 @@ func (o *testEngine) copied(
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	if download, is := reply.Data.(api.Download); is {
+	if download, ok := reply.Data.(api.Download); ok {
 		return download.Write
 	}
 	return reply.Data.(api.Stream)

@@ -191,8 +191,8 @@ func (b *CreateArtifact) Validate(known []fault.Field) error {
 
 func (b *CreateArtifact) faults() (faults fileFaults) {
 	seen := make(map[string]bool, len(b.Paths))
-	for at, given := range firstValidated(b.Paths) {
-		field := fmt.Sprintf("paths[%d]", at)
+	for i, given := range firstValidated(b.Paths) {
+		field := fmt.Sprintf("paths[%d]", i)
 		faults.path(field, given)
 		if seen[given] {
 			faults.add(field, "is duplicated")

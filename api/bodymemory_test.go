@@ -23,8 +23,8 @@ func worstBodies(members []string, size int) map[string]string {
 		return head + strings.Repeat(unit, max(size-len(head)-len(tail), 0)/len(unit)) + tail
 	}
 	var distinct strings.Builder
-	for at := 0; distinct.Len() < size-40; at++ {
-		fmt.Fprintf(&distinct, `"u%d":1,`, at)
+	for i := 0; distinct.Len() < size-40; i++ {
+		fmt.Fprintf(&distinct, `"u%d":1,`, i)
 	}
 	bodies := map[string]string{
 		"unknown members":  `{` + distinct.String() + `"a":1}`,

@@ -205,14 +205,14 @@ func (s *shortener) optional(text *string) *string {
 // list is nil for an empty one, so that the member is left out.
 func (s *shortener) list(list []string) []string {
 	short := orNil(list)
-	for at, text := range list {
+	for i, text := range list {
 		if len(text) <= s.chars {
 			continue
 		}
-		if at == 0 || &short[0] == &list[0] {
+		if i == 0 || &short[0] == &list[0] {
 			short = slices.Clone(list)
 		}
-		short[at] = s.text(text)
+		short[i] = s.text(text)
 	}
 	return short
 }

@@ -19,8 +19,8 @@ func TestBundleOfManyArtifacts(t *testing.T) {
 	d.create(t, work.About{Name: "many"})
 	for first := 0; first < files; first += 100 {
 		var operations []work.Operation
-		for at := range 100 {
-			operations = append(operations, writes(fmt.Sprintf("lib/%04d", first+at), "x"))
+		for i := range 100 {
+			operations = append(operations, writes(fmt.Sprintf("lib/%04d", first+i), "x"))
 		}
 		d.publish(t, "more", operations...)
 	}
@@ -37,13 +37,13 @@ func TestBundleOfManyArtifacts(t *testing.T) {
 	if err := json.Unmarshal(text, &data); err != nil {
 		t.Fatal(err)
 	}
-	for at, one := range data.Bundle.Artifacts {
+	for i, one := range data.Bundle.Artifacts {
 		want := 0
-		if at < listed {
+		if i < listed {
 			want = files
 		}
 		if len(one.Files) != want {
-			t.Errorf("artifact %d lists %d files, not %d", at, len(one.Files), want)
+			t.Errorf("artifact %d lists %d files, not %d", i, len(one.Files), want)
 		}
 	}
 	made, _ := mustImport(t, text)

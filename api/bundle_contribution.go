@@ -26,9 +26,9 @@ func (i *importer) readContribution(from *Contribution, field string) work.Bundl
 	} else if from.Revisions[count-1].ID != from.CurrentRevisionID {
 		i.fault(field+".current_revision_id", "is not the last revision")
 	}
-	for at := range from.Revisions {
+	for j := range from.Revisions {
 		made.Revisions = append(made.Revisions,
-			i.readRevision(from, at, fmt.Sprintf("%s.revisions[%d]", field, at)))
+			i.readRevision(from, j, fmt.Sprintf("%s.revisions[%d]", field, j)))
 	}
 	i.readReviews(&made.Record, from, field)
 	return made
@@ -74,8 +74,8 @@ func (i *importer) readReviews(made *work.Contribution, from *Contribution, of s
 		i.fault(of+".reviews", fmt.Sprintf("must have at most %d items", work.ReviewsMax))
 		return
 	}
-	for at := range from.Reviews {
-		review, field := &from.Reviews[at], fmt.Sprintf("%s.reviews[%d]", of, at)
+	for j := range from.Reviews {
+		review, field := &from.Reviews[j], fmt.Sprintf("%s.reviews[%d]", of, j)
 		input := CreateReview{
 			RevisionID: review.RevisionID, Verdict: review.Verdict, Body: review.Body,
 			Comments: review.Comments,
@@ -120,17 +120,17 @@ func (i *importer) contributionOrigin(from *Contribution, of string) work.Contri
 		}, field),
 		Project: i.id(id.Project, known.ProjectID, field+".project_id"),
 	}
-	for at := range from.Revisions[:min(len(from.Revisions), work.RevisionsMax)] {
-		one := &from.Revisions[at]
+	for j := range from.Revisions[:min(len(from.Revisions), work.RevisionsMax)] {
+		one := &from.Revisions[j]
 		origin.Revisions = append(origin.Revisions, i.originOf(id.Revision,
 			source{one.Origin, one.ID, from.Author, one.CreatedAt},
-			fmt.Sprintf("%s.revisions[%d]", of, at)))
+			fmt.Sprintf("%s.revisions[%d]", of, j)))
 	}
-	for at := range from.Reviews[:min(len(from.Reviews), work.ReviewsMax)] {
-		one := &from.Reviews[at]
+	for j := range from.Reviews[:min(len(from.Reviews), work.ReviewsMax)] {
+		one := &from.Reviews[j]
 		origin.Reviews = append(origin.Reviews, i.originOf(id.Review,
 			source{one.Origin, one.ID, one.Author, one.CreatedAt},
-			fmt.Sprintf("%s.reviews[%d]", of, at)))
+			fmt.Sprintf("%s.reviews[%d]", of, j)))
 	}
 	decider, at, accepted := known.DecidedBy, known.DecidedAt, known.AcceptedID
 	final := work.ParseContributionStatus(from.Status).Final()
@@ -166,8 +166,8 @@ func (i *importer) creditOrigins(list []Credit, field string) (made []work.Credi
 	if len(list) > work.CreditsMax {
 		i.fault(field, fmt.Sprintf("must have at most %d items", work.CreditsMax))
 	}
-	for at := range list[:min(len(list), work.CreditsMax)] {
-		made = append(made, i.creditOrigin(&list[at], fmt.Sprintf("%s[%d]", field, at)))
+	for j := range list[:min(len(list), work.CreditsMax)] {
+		made = append(made, i.creditOrigin(&list[j], fmt.Sprintf("%s[%d]", field, j)))
 	}
 	return made
 }
@@ -201,8 +201,8 @@ func (i *importer) agents(list []AgentRef, field string) []work.BundledAgent {
 		return nil
 	}
 	made := make([]work.BundledAgent, len(list))
-	for at := range list {
-		made[at] = i.agent(&list[at], fmt.Sprintf("%s.reviewers[%d]", field, at))
+	for j := range list {
+		made[j] = i.agent(&list[j], fmt.Sprintf("%s.reviewers[%d]", field, j))
 	}
 	return made
 }
@@ -232,13 +232,13 @@ func (i *importer) readInheritedAuthors() {
 				fmt.Sprintf("must have at most %d items", work.InheritedAuthorsMax))
 			return
 		}
-		for at := range list {
-			field := fmt.Sprintf("provenance.%s[%d]", name, at)
-			changesets := count(&list[at])
+		for j := range list {
+			field := fmt.Sprintf("provenance.%s[%d]", name, j)
+			changesets := count(&list[j])
 			if changesets < 0 || changesets > changesetsMax {
 				i.fault(field, fmt.Sprintf("must be from 0 to %d", changesetsMax))
 			}
-			counts[i.agent(&list[at].Agent, field+".agent")] += changesets
+			counts[i.agent(&list[j].Agent, field+".agent")] += changesets
 		}
 	}
 	read(i.bundle.Provenance.Authors, "authors", func(a *AuthorCount) int { return a.Inherited })

@@ -246,9 +246,9 @@ func (i *importer) readOperations(
 ) (ops []work.BundledOp, malformed bool) {
 	found := i.found
 	ops = make([]work.BundledOp, len(list))
-	for at := range list {
-		i.readOperation(&ops[at], &list[at], fmt.Sprintf("%s.operations[%d]", field, at))
-		i.named[ops[at].Blob] = true
+	for j := range list {
+		i.readOperation(&ops[j], &list[j], fmt.Sprintf("%s.operations[%d]", field, j))
+		i.named[ops[j].Blob] = true
 	}
 	return ops, i.found > found
 }

@@ -84,8 +84,8 @@ func (i *importer) importAuthors(from *Import, field string) []work.BundledAgent
 				fmt.Sprintf("must have at most %d items", work.ImportAuthorsMax))
 			continue
 		}
-		for at := range list.agents {
-			one := i.agent(&list.agents[at], fmt.Sprintf("%s.%s[%d]", field, list.name, at))
+		for j := range list.agents {
+			one := i.agent(&list.agents[j], fmt.Sprintf("%s.%s[%d]", field, list.name, j))
 			if !known[one] && len(authors) < work.ImportAuthorsMax {
 				known[one] = true
 				authors = append(authors, one)

@@ -122,8 +122,8 @@ func resolved(bundle, value any) any {
 		}
 		return bundle
 	case []any:
-		for at := range value {
-			value[at] = resolved(bundle, value[at])
+		for i := range value {
+			value[i] = resolved(bundle, value[i])
 		}
 	case map[string]any:
 		for name := range value {

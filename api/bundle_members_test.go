@@ -67,8 +67,8 @@ func TestBundleKeepsEveryField(t *testing.T) {
 // has to be set before.
 func fillTexts(record any) {
 	of := reflect.ValueOf(record).Elem()
-	for at := range of.NumField() {
-		name, field := of.Type().Field(at).Name, of.Field(at)
+	for i := range of.NumField() {
+		name, field := of.Type().Field(i).Name, of.Field(i)
 		text := fmt.Sprintf("the %s", name)
 		switch value := field.Addr().Interface().(type) {
 		case *string:

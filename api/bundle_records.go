@@ -118,8 +118,8 @@ func (i *importer) readHandoff(from *Handoff, field string) (work.Handoff, sourc
 		i.fault(field+".changed_files",
 			fmt.Sprintf("must have at most %d items", work.ChangedPathsMax))
 	}
-	for at, path := range from.ChangedFiles {
-		i.path(path, fmt.Sprintf("%s.changed_files[%d]", field, at))
+	for j, path := range from.ChangedFiles {
+		i.path(path, fmt.Sprintf("%s.changed_files[%d]", field, j))
 	}
 	return work.Handoff{
 		ID: i.id(id.Handoff, from.ID, field+".id"), ChangedFiles: from.ChangedFiles,
@@ -208,8 +208,8 @@ func (i *importer) readArtifact(from *Artifact, field string) (work.Artifact, so
 		ReusePolicy: from.ReusePolicy,
 	}
 	checkForm(i, field, &input)
-	for at, path := range from.Paths {
-		i.path(path, fmt.Sprintf("%s.paths[%d]", field, at))
+	for j, path := range from.Paths {
+		i.path(path, fmt.Sprintf("%s.paths[%d]", field, j))
 	}
 	license, err := canonicalLicense(from.LicenseSPDX)
 	if err != nil {

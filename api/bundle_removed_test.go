@@ -77,7 +77,7 @@ func TestBundlesNameRemovedContentsOfThePast(t *testing.T) {
 	}
 	// Without the history, nothing of the files was removed.
 	head := object(t, d.export(t, "ann", false))["bundle"].(map[string]any)
-	if removed, is := head["removed_contents"].(map[string]any); is {
+	if removed, ok := head["removed_contents"].(map[string]any); ok {
 		if _, named := removed[fmt.Sprintf("%x", past)]; named {
 			t.Error("a bundle without the history names a content of the past")
 		}

@@ -21,8 +21,8 @@ func sameForm(t failer, data []byte, full bool) any {
 			nameOf(names, name, record)
 			for _, part := range []string{"revisions", "reviews"} {
 				parts, _ := record[part].([]any)
-				for at, one := range parts {
-					nameOf(names, fmt.Sprint(name, part, at), one.(map[string]any))
+				for i, one := range parts {
+					nameOf(names, fmt.Sprint(name, part, i), one.(map[string]any))
 				}
 			}
 		}
@@ -70,8 +70,8 @@ func renamed(value any, names map[string]string, full bool) any {
 			return name
 		}
 	case []any:
-		for at := range value {
-			value[at] = renamed(value[at], names, full)
+		for i := range value {
+			value[i] = renamed(value[i], names, full)
 		}
 	case map[string]any:
 		if _, credit := value["accepted_by"]; credit {

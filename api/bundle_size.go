@@ -85,12 +85,12 @@ func members(dec *jsontext.Decoder) (count int) {
 
 // objectsIn counts the objects in valid JSON.
 func objectsIn(raw []byte) (count int) {
-	for at := 0; at < len(raw); at++ {
-		switch raw[at] {
+	for i := 0; i < len(raw); i++ {
+		switch raw[i] {
 		case '"':
-			for at++; raw[at] != '"'; at++ {
-				if raw[at] == '\\' {
-					at++
+			for i++; raw[i] != '"'; i++ {
+				if raw[i] == '\\' {
+					i++
 				}
 			}
 		case '{':

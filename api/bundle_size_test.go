@@ -17,8 +17,8 @@ func TestBundlesOfTooManyRecords(t *testing.T) {
 	}
 	const size = 4 << 20
 	var names strings.Builder
-	for at := range size / 8 {
-		fmt.Fprintf(&names, `,"%x":""`, at)
+	for i := range size / 8 {
+		fmt.Fprintf(&names, `,"%x":""`, i)
 	}
 	for name, member := range map[string]string{
 		"tasks":   `"tasks":` + many(size, `{}`),

@@ -251,8 +251,8 @@ var sourcePrefixes = map[work.Source]id.Prefix{
 func (c *Call) changeset(p *work.Project, from *work.Changeset) Changeset {
 	record := c.changesetHead(p, from)
 	operations := make([]OperationRecord, len(from.Ops))
-	for at := range from.Ops {
-		operations[at] = operationRecord(p, from, &from.Ops[at])
+	for i := range from.Ops {
+		operations[i] = operationRecord(p, from, &from.Ops[i])
 	}
 	record.Operations = &operations
 	return record
@@ -297,11 +297,11 @@ func (c *Call) appendChangeset(dst []byte, p *work.Project, from *work.Changeset
 	// The first changeset of a fork can have thousands of operations; growing once avoids
 	// copying a text of a megabyte.
 	dst = slices.Grow(dst, operationBytes*len(from.Ops))
-	for at := range from.Ops {
-		if at > 0 {
+	for i := range from.Ops {
+		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendOperation(dst, p, from, &from.Ops[at])
+		dst = appendOperation(dst, p, from, &from.Ops[i])
 	}
 	return appendChangesetEnd(append(dst, ']'), p, from)
 }
@@ -429,8 +429,8 @@ func appendHash(dst []byte, hash *work.Hash) []byte {
 		return append(dst, "null"...)
 	}
 	var text [2 * len(work.Hash{})]byte
-	for at, one := range hash {
-		binary.LittleEndian.PutUint16(text[2*at:], hexPairs[one])
+	for i, one := range hash {
+		binary.LittleEndian.PutUint16(text[2*i:], hexPairs[one])
 	}
 	dst = append(append(dst, '"'), text[:]...)
 	return append(dst, '"')

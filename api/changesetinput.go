@@ -27,11 +27,11 @@ func operationsOf(given []OperationInput) ([]work.Operation, error) {
 func parseOperations(given []OperationInput, faults *fileFaults) []work.Operation {
 	operations := make([]work.Operation, len(given))
 	targets := make(map[string]int, len(given))
-	for at := range given {
-		in := &given[at]
-		where := fmt.Sprintf("operations[%d]", at)
+	for i := range given {
+		in := &given[i]
+		where := fmt.Sprintf("operations[%d]", i)
 		in.validate(where, faults)
-		operations[at] = in.operation()
+		operations[i] = in.operation()
 		if in.Folder {
 			// The targets are those of its files, which the rules check.
 			continue
@@ -40,7 +40,7 @@ func parseOperations(given []OperationInput, faults *fileFaults) []work.Operatio
 		if first, twice := targets[target]; twice {
 			faults.add(where+field, fmt.Sprintf("is already the target of operations[%d]", first))
 		} else {
-			targets[target] = at
+			targets[target] = i
 		}
 	}
 	return operations

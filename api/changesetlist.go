@@ -185,13 +185,13 @@ func (p *changesetsPage) AppendJSON(dst []byte) []byte {
 func (p *changesetsPage) appendList(dst []byte) []byte {
 	dst = append(dst, '[')
 	heads := changesetHeads{call: p.call, of: p.view}
-	for at, sequence := range p.sequences {
-		if at > 0 {
+	for i, sequence := range p.sequences {
+		if i > 0 {
 			dst = append(dst, ',')
 		}
 		p.view.ReadChangeset(sequence, &p.read, false)
 		if p.read.Away != nil {
-			p.read.Message, p.read.Away = p.messages[at], nil
+			p.read.Message, p.read.Away = p.messages[i], nil
 		}
 		dst = heads.append(dst, &p.read)
 		dst = appendChangesetEnd(dst, p.view, &p.read)

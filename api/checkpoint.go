@@ -146,8 +146,8 @@ func (b *CreateCheckpoint) faults(known []fault.Field) *fileFaults {
 
 func (b *CreateCheckpoint) validateTasks(faults *fileFaults, known []fault.Field) {
 	seen := map[string]bool{}
-	for at := range b.Tasks[:min(len(b.Tasks), checkpointTasksMax)] {
-		task, where := &b.Tasks[at], fmt.Sprintf("tasks[%d]", at)
+	for i := range b.Tasks[:min(len(b.Tasks), checkpointTasksMax)] {
+		task, where := &b.Tasks[i], fmt.Sprintf("tasks[%d]", i)
 		switch {
 		case task.Create == nil && task.TaskID == "":
 			if !fault.Within(known, where) {
@@ -194,8 +194,8 @@ func (b *CreateCheckpoint) command() *work.CreateCheckpoint {
 	if b.History != nil && b.History.Message != "" {
 		command.Message = b.History.Message
 	}
-	for at := range b.Files {
-		command.Files[at] = b.Files[at].command()
+	for i := range b.Files {
+		command.Files[i] = b.Files[i].command()
 	}
 	if b.State != nil {
 		state := b.State.command()
@@ -212,8 +212,8 @@ func (b *CreateCheckpoint) command() *work.CreateCheckpoint {
 		}
 		command.Handoff = &said
 	}
-	for at := range b.Tasks {
-		command.Tasks[at] = b.Tasks[at].command(fmt.Sprintf("tasks[%d].", at))
+	for i := range b.Tasks {
+		command.Tasks[i] = b.Tasks[i].command(fmt.Sprintf("tasks[%d].", i))
 	}
 	return command
 }
@@ -281,18 +281,18 @@ func (c *Call) checkpoint(
 		data.Handoff, data.Checkpoint.HandoffID = &left, &left.ID
 	}
 	created := 0
-	for at := range command.Tasks {
-		if command.Tasks[at].Create != nil {
+	for i := range command.Tasks {
+		if command.Tasks[i].Create != nil {
 			created++
-		} else if t, ok := p.Task(command.Tasks[at].Update.Task, c.Now); ok {
+		} else if t, ok := p.Task(command.Tasks[i].Update.Task, c.Now); ok {
 			data.Tasks = append(data.Tasks, c.task(p, t))
 		}
 	}
 	for _, t := range p.NewestTasks(created, c.Now) {
 		data.Tasks = append(data.Tasks, c.task(p, t))
 	}
-	for at := range data.Tasks {
-		data.Checkpoint.TaskIDs = append(data.Checkpoint.TaskIDs, data.Tasks[at].ID)
+	for i := range data.Tasks {
+		data.Checkpoint.TaskIDs = append(data.Checkpoint.TaskIDs, data.Tasks[i].ID)
 	}
 	return data
 }

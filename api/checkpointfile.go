@@ -49,10 +49,10 @@ func (f *CheckpointFile) operation() (OperationInput, bool) {
 
 func (b *CreateCheckpoint) validateFiles(faults *fileFaults) {
 	seen := map[string]bool{}
-	for at := range b.Files[:min(len(b.Files), checkpointFilesMax)] {
-		file, where := &b.Files[at], fmt.Sprintf("files[%d]", at)
+	for i := range b.Files[:min(len(b.Files), checkpointFilesMax)] {
+		file, where := &b.Files[i], fmt.Sprintf("files[%d]", i)
 		target, field := file.Path, ".path"
-		if in, is := file.operation(); is {
+		if in, ok := file.operation(); ok {
 			in.validate(where, faults)
 			target, field = in.target()
 			if file.Delete && in.Action != work.Delete.String() {
@@ -93,7 +93,7 @@ func (f *CheckpointFile) validate(where string, faults *fileFaults) {
 // command converts a valid file.
 func (f *CheckpointFile) command() work.CheckpointFile {
 	out := work.CheckpointFile{Path: f.Path}
-	if in, is := f.operation(); is {
+	if in, ok := f.operation(); ok {
 		operation := in.operation()
 		out.Operation = &operation
 		return out

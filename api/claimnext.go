@@ -205,8 +205,8 @@ func (c *Call) shared(projects []id.ID) []id.ID {
 func (c *Call) ownersOf(projects []id.ID) map[id.ID]id.ID {
 	list := c.Service.Engine.Indexes(index.ForMemberships).Memberships.Owners(projects)
 	owners := make(map[id.ID]id.ID, len(projects))
-	for at, project := range projects {
-		owners[project] = list[at]
+	for i, project := range projects {
+		owners[project] = list[i]
 	}
 	return owners
 }
@@ -248,8 +248,8 @@ func (s *claimSearch) public() {
 // sharedPlaces sorts the places of projects with index.ShareByOwner.
 func (c *Call) sharedPlaces(places []index.TaskPlace) []index.TaskPlace {
 	projects := make([]id.ID, len(places))
-	for at := range places {
-		projects[at] = places[at].Project
+	for i := range places {
+		projects[i] = places[i].Project
 	}
 	owners := c.ownersOf(projects)
 	return index.ShareByOwner(places, c.Agent, func(one index.TaskPlace) id.ID {

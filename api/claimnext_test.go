@@ -140,8 +140,8 @@ func claimNextIsCut(t *testing.T, cutAt int, claimed bool) {
 	}
 	o.mustFail(ada, "key", fault.StorageUnavailable)
 	o.before, o.after = nil, nil
-	for at := range cutAt - 1 {
-		o.give(rival, projects[at], &work.ReleaseTask{Task: tasks[at]})
+	for i := range cutAt - 1 {
+		o.give(rival, projects[i], &work.ReleaseTask{Task: tasks[i]})
 	}
 	want := tasks[0]
 	if claimed {

@@ -283,9 +283,9 @@ func (c *Call) contributed(
 		submitted.Origin = recordOrigin(id.Revision, origin.RevisionOrigin(one))
 		record.Revisions = append(record.Revisions, submitted)
 	}
-	for at, one := range from.Reviews {
+	for i, one := range from.Reviews {
 		review := c.review(from, one)
-		review.Origin = recordOrigin(id.Review, origin.ReviewOrigin(at))
+		review.Origin = recordOrigin(id.Review, origin.ReviewOrigin(i))
 		if one.Deleted.Is() {
 			record.DeletedReviews = append(record.DeletedReviews, review)
 		} else {
@@ -299,9 +299,9 @@ func contributionBytes(p *work.Project, from *work.Contribution) int {
 	bytes := from.Bytes()
 	for _, one := range p.RevisionsOf(from) {
 		bytes += len(one.Summary)
-		for at := range one.Files {
+		for i := range one.Files {
 			// The members of a file beside its path.
-			bytes += 320 + len(one.Files[at].Path)
+			bytes += 320 + len(one.Files[i].Path)
 		}
 	}
 	return bytes

@@ -71,8 +71,8 @@ func bundledRef(from work.BundledAgent) AgentRef {
 
 func bundledRefs(agents []work.BundledAgent) []AgentRef {
 	refs := make([]AgentRef, len(agents))
-	for at := range agents {
-		refs[at] = bundledRef(agents[at])
+	for i := range agents {
+		refs[i] = bundledRef(agents[i])
 	}
 	return refs
 }
@@ -81,22 +81,22 @@ func bundledRefs(agents []work.BundledAgent) []AgentRef {
 func (c *Call) credits(list []work.Credit) []Credit {
 	records := make([]Credit, len(list))
 	readable := c.readables()
-	for at := range list {
-		from := &list[at]
-		records[at] = Credit{
+	for i := range list {
+		from := &list[i]
+		records[i] = Credit{
 			Author: c.agentRef(from.Author), Reviewers: c.agentRefs(from.Reviewers),
 			AcceptedBy: c.agentRef(from.AcceptedBy), Origin: creditOrigin(from.Origin),
 		}
 		// A project that cannot be loaded is not shown either.
 		may, err := readable(from.Project)
 		known := may && err == nil
-		if !known && records[at].Origin != nil {
-			records[at].Origin.hide()
+		if !known && records[i].Origin != nil {
+			records[i].Origin.hide()
 		}
 		if known {
-			records[at].ProjectID = idOrNil(id.Project, from.Project)
-			records[at].ContributionID = idOrNil(id.Contribution, from.Contribution)
-			records[at].ChangesetID = idOrNil(id.Changeset, from.Changeset)
+			records[i].ProjectID = idOrNil(id.Project, from.Project)
+			records[i].ContributionID = idOrNil(id.Contribution, from.Contribution)
+			records[i].ChangesetID = idOrNil(id.Changeset, from.Changeset)
 		}
 	}
 	return records
@@ -104,8 +104,8 @@ func (c *Call) credits(list []work.Credit) []Credit {
 
 func (c *Call) agentRefs(agents []id.ID) []AgentRef {
 	refs := make([]AgentRef, len(agents))
-	for at, agent := range agents {
-		refs[at] = c.agentRef(agent)
+	for i, agent := range agents {
+		refs[i] = c.agentRef(agent)
 	}
 	return refs
 }

@@ -123,8 +123,8 @@ func (c *Call) fileDiffs(sides diffSides, changes func() []work.Change) (fileDif
 			return made, 0, err
 		}
 		size := len(made.text)
-		for at := range d.changes {
-			size += diffFileBytes + len(d.changes[at].Path) + len(d.changes[at].From)
+		for i := range d.changes {
+			size += diffFileBytes + len(d.changes[i].Path) + len(d.changes[i].From)
 		}
 		return made, size, err
 	})
@@ -156,9 +156,9 @@ type differ struct {
 
 func (d *differ) run() (made fileDiffs, err error) {
 	files := make([]diff.File, len(d.changes))
-	for at := range d.changes {
-		change := &d.changes[at]
-		files[at] = diff.File{
+	for i := range d.changes {
+		change := &d.changes[i]
+		files[i] = diff.File{
 			Path: change.Path, PreviousPath: change.From,
 			Action: diff.Action(change.Action.String()),
 			Load:   func() (old, new []byte, ok bool) { return d.load(change) },
@@ -167,13 +167,13 @@ func (d *differ) run() (made fileDiffs, err error) {
 	result := diff.Unified(files, work.DiffCharsMax)
 	made.text, made.truncated = result.Text, result.Truncated
 	made.files = make([]DiffFile, len(result.Files))
-	for at, stat := range result.Files {
-		made.files[at] = DiffFile{
+	for i, stat := range result.Files {
+		made.files[i] = DiffFile{
 			Path: stat.Path, Action: string(stat.Action),
 			Additions: stat.Additions, Deletions: stat.Deletions,
 		}
 		if stat.PreviousPath != "" {
-			made.files[at].PreviousPath = &result.Files[at].PreviousPath
+			made.files[i].PreviousPath = &result.Files[i].PreviousPath
 		}
 	}
 	return made, d.fault

@@ -123,8 +123,8 @@ func isHostByte(c byte) bool {
 }
 
 func only(text string, permitted func(byte) bool, others string) bool {
-	for at := range len(text) {
-		if !permitted(text[at]) && strings.IndexByte(others, text[at]) < 0 {
+	for i := range len(text) {
+		if !permitted(text[i]) && strings.IndexByte(others, text[i]) < 0 {
 			return false
 		}
 	}

@@ -60,9 +60,9 @@ var editOperations = []*Operation{
 // textEdits converts edits.
 func textEdits(given []TextEdit) []edit.Edit {
 	var edits []edit.Edit
-	for at := range given {
+	for i := range given {
 		edits = append(edits, edit.Edit{
-			Old: given[at].OldText, New: textOr(given[at].NewText), All: given[at].ReplaceAll,
+			Old: given[i].OldText, New: textOr(given[i].NewText), All: given[i].ReplaceAll,
 		})
 	}
 	return edits

@@ -287,11 +287,11 @@ func (c *Call) eventsAfter(
 		if err != nil {
 			return found, err
 		}
-		for at := range page.Records {
+		for i := range page.Records {
 			if found.count == limit || len(found.written) >= EventStreamChunkBytes {
 				return found, nil
 			}
-			record := &page.Records[at]
+			record := &page.Records[i]
 			found.next = record.Position
 			if filter.kind != 0 && record.Activity.Type != filter.kind || record.At < filter.since {
 				continue

@@ -179,10 +179,10 @@ func (w *watcher) appendPlace(to []byte) []byte {
 // appendEvents writes events in the format of a stream.
 func (w *watcher) appendEvents(to []byte, found *foundEvents) []byte {
 	to = append(to, found.written...)
-	for at := range found.events {
-		event := &found.events[at]
+	for i := range found.events {
+		event := &found.events[i]
 		to = append(to, "id: "...)
-		to = append(to, w.call.eventCursor(&w.filter, found.places[at])...)
+		to = append(to, w.call.eventCursor(&w.filter, found.places[i])...)
 		to = append(append(to, "\nevent: "...), event.Type...)
 		to = append(to, "\ndata: "...)
 		to = append(appendData(to, event), "\n\n"...)

@@ -74,7 +74,7 @@ func (o *testEngine) wait(t *testing.T, waits, streams bool) *waiting {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if live, is := reply.Data.(api.EventStream); is {
+	if live, ok := reply.Data.(api.EventStream); ok {
 		t.Cleanup(live.Stop)
 		said := func(text []byte, err error) (bool, error) { return len(text) > 0, err }
 		w.look = func() (bool, error) { return said(live.Look(nil)) }

@@ -48,8 +48,8 @@ type errorCode string
 // JSONSchema lists the catalog.
 func (errorCode) JSONSchema() map[string]any {
 	codes := make([]any, len(fault.Catalog))
-	for at := range fault.Catalog {
-		codes[at] = fault.Catalog[at].Code
+	for i := range fault.Catalog {
+		codes[i] = fault.Catalog[i].Code
 	}
 	return map[string]any{"type": "string", "enum": codes}
 }

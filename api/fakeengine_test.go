@@ -180,8 +180,8 @@ func (d *fakeEngine) read(name, who string, query ...string) ([]byte, error) {
 		c.Agent = agent(who)
 		c.Session = new(identity.Session)
 	}
-	for at := 0; at < len(query); at += 2 {
-		c.Query[query[at]] = query[at+1]
+	for i := 0; i < len(query); i += 2 {
+		c.Query[query[i]] = query[i+1]
 	}
 	reply, err := c.Operation.Run(c, c.Operation.NewRequest())
 	if err != nil {

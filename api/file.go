@@ -456,15 +456,15 @@ func deleteFile(c *Call, body *DeleteFile) (Reply, error) {
 // validateCreations validates initial files, which must have different paths.
 func validateCreations(files []FileInput, field string) (faults fileFaults) {
 	seen := map[string]bool{}
-	for at := range files {
-		where := fmt.Sprintf("%s[%d]", field, at)
-		faults.path(where+".path", files[at].Path)
-		faults.content(where+".content", files[at].Content)
-		faults.contentType(where+".content_type", files[at].ContentType)
-		if seen[files[at].Path] {
+	for i := range files {
+		where := fmt.Sprintf("%s[%d]", field, i)
+		faults.path(where+".path", files[i].Path)
+		faults.content(where+".content", files[i].Content)
+		faults.contentType(where+".content_type", files[i].ContentType)
+		if seen[files[i].Path] {
 			faults.add(where+".path", "is duplicated")
 		}
-		seen[files[at].Path] = true
+		seen[files[i].Path] = true
 	}
 	return faults
 }
@@ -476,9 +476,9 @@ func creations(files []FileInput, field string) ([]work.Operation, error) {
 		return nil, err
 	}
 	operations := make([]work.Operation, len(files))
-	for at, given := range files {
+	for i, given := range files {
 		blob := blobOf(*given.Content)
-		operations[at] = work.Operation{
+		operations[i] = work.Operation{
 			Action: work.Create, Path: given.Path, Content: &blob,
 			ContentType: typeOf(given.ContentType, given.Path),
 		}

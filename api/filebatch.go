@@ -120,8 +120,8 @@ type filesBatch struct {
 // JSONBytes implements Sized.
 func (b *filesBatch) JSONBytes() int {
 	size := recordBytes
-	for at := range b.files {
-		size += fileBytes(&b.files[at].info, b.files[at].content)
+	for i := range b.files {
+		size += fileBytes(&b.files[i].info, b.files[i].content)
 	}
 	for _, paths := range [][]string{b.missing, b.truncated} {
 		for _, one := range paths {
@@ -134,9 +134,9 @@ func (b *filesBatch) JSONBytes() int {
 // AppendJSON implements Appender.
 func (b *filesBatch) AppendJSON(dst []byte) []byte {
 	dst = append(dst, `{"files":[`...)
-	for at := range b.files {
-		one := &b.files[at]
-		if at > 0 {
+	for i := range b.files {
+		one := &b.files[i]
+		if i > 0 {
 			dst = append(dst, ',')
 		}
 		dst = jsonschema.AppendString(one.appendHead(dst), textOf(one.content))
@@ -155,8 +155,8 @@ func (b *filesBatch) appendRest(dst []byte) []byte {
 // appendTexts writes a list of texts.
 func appendTexts(dst []byte, texts []string) []byte {
 	dst = append(dst, '[')
-	for at, one := range texts {
-		if at > 0 {
+	for i, one := range texts {
+		if i > 0 {
 			dst = append(dst, ',')
 		}
 		dst = jsonschema.AppendString(dst, one)
@@ -166,8 +166,8 @@ func appendTexts(dst []byte, texts []string) []byte {
 
 // TextBytes implements Pieces.
 func (b *filesBatch) TextBytes() (sum int) {
-	for at := range b.files {
-		sum += len(b.files[at].content)
+	for i := range b.files {
+		sum += len(b.files[i].content)
 	}
 	return sum
 }
@@ -175,9 +175,9 @@ func (b *filesBatch) TextBytes() (sum int) {
 // WritePieces implements Pieces.
 func (b *filesBatch) WritePieces(w PieceWriter) error {
 	piece := []byte(`{"files":[`)
-	for at := range b.files {
-		one := &b.files[at]
-		if at > 0 {
+	for i := range b.files {
+		one := &b.files[i]
+		if i > 0 {
 			piece = append(piece, ',')
 		}
 		if err := w.JSON(one.appendHead(piece)); err != nil {
@@ -200,11 +200,11 @@ func (b *ReadBatch) Validate(known []fault.Field) error {
 
 func (b *ReadBatch) faults() (faults fileFaults) {
 	list := firstValidated(b.Paths)
-	for at := range list {
-		one := &list[at]
+	for i := range list {
+		one := &list[i]
 		// The name of a field costs more than the check.
 		if len(one.problems) == 0 && path.Problem(one.path) != "" {
-			faults.path(fmt.Sprintf("paths[%d]%s", at, one.where), one.path)
+			faults.path(fmt.Sprintf("paths[%d]%s", i, one.where), one.path)
 		}
 	}
 	return faults
@@ -250,8 +250,8 @@ func (b *filesBatch) read(
 		most = toolBatchBytesMax
 	}
 	seen, room := make(map[batchKey]bool, len(items)), most
-	for at := range items {
-		key := batchKey{items[at].path, items[at].lines}
+	for i := range items {
+		key := batchKey{items[i].path, items[i].lines}
 		if seen[key] {
 			continue
 		}
@@ -287,8 +287,8 @@ func (b *filesBatch) read(
 	if err := c.hold(most - room); err != nil {
 		return err
 	}
-	for at := range b.files {
-		one := &b.files[at]
+	for i := range b.files {
+		one := &b.files[i]
 		if one.lines != nil {
 			continue
 		}

@@ -13,8 +13,8 @@ import (
 // each of them on. A folder takes one search, however many files it has.
 func TestLevelsOfFiles(t *testing.T) {
 	paths := []string{"a", "a-/x", "a.txt", "a/b", "a/b-/c", "a/b.txt", "b0/0", "c/d/e/f", "é/ü", "z"}
-	for at := range 5000 {
-		paths = append(paths, fmt.Sprintf("many/of/%04d.txt", at))
+	for i := range 5000 {
+		paths = append(paths, fmt.Sprintf("many/of/%04d.txt", i))
 	}
 	slices.Sort(paths)
 	searches := 0

@@ -69,8 +69,8 @@ func parseLines(text string) (wantedLines, bool) {
 
 // lineNumber reads digits. Numbers that are too large are clamped.
 func lineNumber(digits string) (int, bool) {
-	for at := range len(digits) {
-		if digits[at] < '0' || digits[at] > '9' {
+	for i := range len(digits) {
+		if digits[i] < '0' || digits[i] > '9' {
 			return 0, false
 		}
 	}

@@ -41,8 +41,8 @@ func omitted(from work.Omitted) Omitted {
 func (c *Call) fileOrigins(list []work.FileOrigin) []FileOrigin {
 	records := make([]FileOrigin, len(list))
 	readable := c.readables()
-	for at, from := range list {
-		records[at] = FileOrigin{LicenseSPDX: from.License, FromBundle: from.FromBundle}
+	for i, from := range list {
+		records[i] = FileOrigin{LicenseSPDX: from.License, FromBundle: from.FromBundle}
 		// A project that cannot be loaded is not shown either.
 		if may, err := readable(from.Project); err != nil || !may {
 			continue
@@ -51,7 +51,7 @@ func (c *Call) fileOrigins(list []work.FileOrigin) []FileOrigin {
 		if from.FromBundle {
 			shown = from.Bundled
 		}
-		records[at].ProjectID = idOrNil(id.Project, shown)
+		records[i].ProjectID = idOrNil(id.Project, shown)
 	}
 	return records
 }
@@ -65,15 +65,15 @@ func (i *importer) readOrigins(list []FileOrigin, field string) (made []work.Fil
 		i.fault(field, fmt.Sprintf("must have at most %d items", originsMax))
 		return nil
 	}
-	for at := range list {
-		name := fmt.Sprintf("%s[%d]", field, at)
-		license, err := canonicalLicense(list[at].LicenseSPDX)
+	for j := range list {
+		name := fmt.Sprintf("%s[%d]", field, j)
+		license, err := canonicalLicense(list[j].LicenseSPDX)
 		if err != nil {
 			i.fault(name+".license_spdx", noLicense)
 		}
 		made = append(made, work.FileOrigin{
 			License: license, FromBundle: true,
-			Bundled: i.idOrZero(id.Project, list[at].ProjectID, name+".project_id"),
+			Bundled: i.idOrZero(id.Project, list[j].ProjectID, name+".project_id"),
 		})
 	}
 	return made

@@ -250,16 +250,16 @@ func listHandoffs(c *Call, _ *None) (Reply, error) {
 	}
 	data := HandoffsData{Handoffs: make([]Handoff, 0, min(limit, len(handoffs)))}
 	bytes := 0
-	for at := len(handoffs) - 1; at >= 0; at-- {
-		if handoffs[at].Deleted.Is() {
+	for i := len(handoffs) - 1; i >= 0; i-- {
+		if handoffs[i].Deleted.Is() {
 			continue
 		}
 		if len(data.Handoffs) == limit || bytes >= handoffsPageBytes {
-			data.NextCursor = c.next(binary.BigEndian.AppendUint32(nil, uint32(at+1)))
+			data.NextCursor = c.next(binary.BigEndian.AppendUint32(nil, uint32(i+1)))
 			break
 		}
-		bytes += handoffs[at].Bytes()
-		handoff, err := c.wholeHandoff(view, handoffs[at])
+		bytes += handoffs[i].Bytes()
+		handoff, err := c.wholeHandoff(view, handoffs[i])
 		if err != nil {
 			return Reply{}, err
 		}

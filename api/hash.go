@@ -14,8 +14,8 @@ func parseHash(text string) (work.Hash, bool) {
 	if len(text) != 2*len(hash) {
 		return hash, false
 	}
-	for at := range len(text) {
-		if c := text[at]; c >= 'A' && c <= 'F' {
+	for i := range len(text) {
+		if c := text[i]; c >= 'A' && c <= 'F' {
 			return hash, false
 		}
 	}

@@ -24,8 +24,8 @@ func ValidIdempotencyKey[Text string | []byte](key Text) bool {
 	if len(key) == 0 || len(key) > IdempotencyKeyMax {
 		return false
 	}
-	for at := range len(key) {
-		if c := key[at]; c <= ' ' || c > '~' {
+	for i := range len(key) {
+		if c := key[i]; c <= ' ' || c > '~' {
 			return false
 		}
 	}

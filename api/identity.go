@@ -512,8 +512,8 @@ func readAgent(c *Call, _ *None) (Reply, error) {
 func listKeys(c *Call, _ *None) (Reply, error) {
 	keys := c.Service.Engine.Identity().Keys(c.Agent)
 	data := KeysData{Keys: make([]Key, len(keys))}
-	for at, key := range keys {
-		data.Keys[at] = keyOf(key)
+	for i, key := range keys {
+		data.Keys[i] = keyOf(key)
 	}
 	return Reply{Data: data}, nil
 }

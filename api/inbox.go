@@ -204,8 +204,8 @@ func (c *Call) box() (*box, error) {
 	}
 	found.items = append(found.items, watched...)
 	slices.SortFunc(found.items, func(a, b boxed) int { return b.Place.Compare(a.Place) })
-	for at := range found.items {
-		found.items[at].mark = found.marks.At(found.items[at].Place)
+	for i := range found.items {
+		found.items[i].mark = found.marks.At(found.items[i].Place)
 	}
 	return found, nil
 }
@@ -283,8 +283,8 @@ func isParticipant(view *work.Project, discussion, agent id.ID) bool {
 
 // unread returns the number of unread items.
 func (b *box) unread() (count int) {
-	for at := range b.items {
-		if b.items[at].mark.Status == identity.ItemUnread {
+	for i := range b.items {
+		if b.items[i].mark.Status == identity.ItemUnread {
 			count++
 		}
 	}
@@ -294,8 +294,8 @@ func (b *box) unread() (count int) {
 // gone returns the places that were marked one by one and have no item now.
 func (b *box) gone() (gone []identity.Place) {
 	there := make(map[identity.Place]bool, len(b.items)+len(b.hidden))
-	for at := range b.items {
-		there[b.items[at].Place] = true
+	for i := range b.items {
+		there[b.items[i].Place] = true
 	}
 	for _, place := range b.hidden {
 		there[place] = true
@@ -345,8 +345,8 @@ func readInbox(c *Call, _ *None) (Reply, error) {
 		shown = shown[from:]
 	}
 	var last identity.Place
-	for at := range shown {
-		one := &shown[at]
+	for i := range shown {
+		one := &shown[i]
 		if kind != "" && one.Kind.String() != kind || filtered && one.mark.Status != status ||
 			!filtered && one.mark.Status == identity.ItemArchived {
 			continue
@@ -383,8 +383,8 @@ func updateInbox(c *Call, body *UpdateInbox) (Reply, error) {
 		command.Spared = box.hidden
 	}
 	meant := c.itemsNamed(body.ItemIDs)
-	for at := range box.items {
-		one := &box.items[at]
+	for i := range box.items {
+		one := &box.items[i]
 		if millis, named := meant[one.Place]; body.All || named && millis == one.At {
 			command.Items = append(command.Items, one.Place)
 		}

@@ -125,8 +125,8 @@ func TestInboxMergesWatchedProjects(t *testing.T) {
 	// Half of them is archived, then the rest is read.
 	items, _ := o.inboxPaged(eve, 200)
 	var half []string
-	for at := 0; at < len(items); at += 2 {
-		half = append(half, fmt.Sprintf("%q", items[at]["id"]))
+	for i := 0; i < len(items); i += 2 {
+		half = append(half, fmt.Sprintf("%q", items[i]["id"]))
 	}
 	for _, c := range []struct {
 		body string

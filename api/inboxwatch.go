@@ -38,8 +38,8 @@ func (l *watchedFinder) items() (found []boxed, err error) {
 	engine := l.call.Service.Engine
 	watched := l.call.watches().Of(l.call.Agent)
 	projects, since := make([]id.ID, len(watched)), make(map[id.ID]int64, len(watched))
-	for at, one := range watched {
-		projects[at], since[one.Project] = one.Project, one.Since
+	for i, one := range watched {
+		projects[i], since[one.Project] = one.Project, one.Since
 	}
 	looked := 0
 	failed := engine.NewestActivity(feed.Position{Entry: l.head + 1}, projects,

@@ -78,9 +78,9 @@ func (o *Operation) misnamed(c *Call, body any, wanted id.Prefix) (field, text s
 		_, fits := id.Parse(wanted, text)
 		return !fits
 	}
-	for at, one := range o.pathParams() {
-		if at < len(c.Params) && bad(one.Name, c.Params[at]) {
-			return one.Name, c.Params[at]
+	for i, one := range o.pathParams() {
+		if i < len(c.Params) && bad(one.Name, c.Params[i]) {
+			return one.Name, c.Params[i]
 		}
 	}
 	for _, one := range o.Query {
@@ -92,9 +92,9 @@ func (o *Operation) misnamed(c *Call, body any, wanted id.Prefix) (field, text s
 		return "", ""
 	}
 	value := reflect.ValueOf(body).Elem()
-	for at := range value.NumField() {
-		name, _, _ := strings.Cut(o.Request.Field(at).Tag.Get("json"), ",")
-		if member := value.Field(at); member.Kind() == reflect.String && bad(name, member.String()) {
+	for i := range value.NumField() {
+		name, _, _ := strings.Cut(o.Request.Field(i).Tag.Get("json"), ",")
+		if member := value.Field(i); member.Kind() == reflect.String && bad(name, member.String()) {
 			return name, member.String()
 		}
 	}

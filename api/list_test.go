@@ -101,8 +101,8 @@ func (l *listing) files(limit int) {
 	query := map[string]string{"limit": fmt.Sprint(limit)}
 	for {
 		page := ask[api.FilesData](l, "file.list", query)
-		for at := range page.Files {
-			one := &page.Files[at]
+		for i := range page.Files {
+			one := &page.Files[i]
 			content, there := l.contents[one.Path]
 			hash := sha256.Sum256([]byte(content))
 			if !there || seen[one.Path] || one.Path <= last || one.SizeBytes != len(content) ||
@@ -131,8 +131,8 @@ func (l *listing) history(limit int) {
 	next := len(l.messages)
 	for {
 		page := ask[api.ChangesetsData](l, "changeset.list", query)
-		for at := range page.Changesets {
-			one := &page.Changesets[at]
+		for i := range page.Changesets {
+			one := &page.Changesets[i]
 			if int(one.Sequence) != next || one.Author.Handle != "ann" ||
 				next > 1 && one.Message != l.messages[next-1] || (one.ParentID == nil) != (next == 1) {
 				l.t.Errorf("%+v, want the sequence %d", one, next)

@@ -121,8 +121,8 @@ func listMembers(c *Call, _ *None) (Reply, error) {
 	}
 	members := view.Members()
 	data := MembersData{Members: make([]Member, len(members))}
-	for at, m := range members {
-		data.Members[at] = c.member(m)
+	for i, m := range members {
+		data.Members[i] = c.member(m)
 	}
 	return Reply{Data: data}, nil
 }

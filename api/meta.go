@@ -401,13 +401,13 @@ func negotiate(_ *Call, body *Negotiate) (Reply, error) {
 
 func readErrors(*Call, *None) (Reply, error) {
 	data := CatalogData{Errors: make([]CatalogEntry, len(fault.Catalog))}
-	for at, entry := range fault.Catalog {
-		data.Errors[at] = CatalogEntry{
+	for i, entry := range fault.Catalog {
+		data.Errors[i] = CatalogEntry{
 			Code: string(entry.Code), Status: entry.Status, Description: entry.Description,
 			Retryable: entry.Retryable, Details: detailsOf(&entry),
 		}
 		if entry.Action != "" {
-			data.Errors[at].Action = &fault.Catalog[at].Action
+			data.Errors[i].Action = &fault.Catalog[i].Action
 		}
 	}
 	return Reply{Data: data}, nil

@@ -126,8 +126,8 @@ func listOwnProjects(c *Call, _ *None) (Reply, error) {
 		return Reply{}, err
 	}
 	data := OwnProjectsData{Projects: make([]Project, len(views))}
-	for at, view := range views {
-		data.Projects[at] = c.project(view)
+	for i, view := range views {
+		data.Projects[i] = c.project(view)
 	}
 	if more {
 		data.NextCursor = c.next(appendPosition(nil, last))
@@ -145,8 +145,8 @@ func (c *Call) ownProjects(
 		wanted := limit - len(views)
 		memberships := engine.Indexes(index.ForMemberships).Memberships
 		places := memberships.Of(c.Agent, filter, *last, wanted+1)
-		for at, place := range places {
-			if at == wanted {
+		for i, place := range places {
+			if i == wanted {
 				break
 			}
 			view, err := Intact(engine.Summary(place.ID))

@@ -146,8 +146,8 @@ func isPart(small, full any, all *jsonschema.Schemas, schema jsonschema.Object) 
 		if len(small) != len(whole) || len(small) == 0 {
 			return "a list is empty or of another length"
 		}
-		for at := range small {
-			if problem := isPart(small[at], whole[at], all, items); problem != "" {
+		for i := range small {
+			if problem := isPart(small[i], whole[i], all, items); problem != "" {
 				return problem
 			}
 		}

@@ -27,8 +27,8 @@ const (
 
 func always(texts ...string) []advice {
 	list := make([]advice, len(texts))
-	for at, text := range texts {
-		list[at].text = text
+	for i, text := range texts {
+		list[i].text = text
 	}
 	return list
 }

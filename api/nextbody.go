@@ -208,8 +208,8 @@ func likeliest(unknown string, names []string) string {
 // removed or replaced to make one of the other.
 func EditDistance(a, b string) int {
 	row := make([]int, len(b)+1)
-	for at := range row {
-		row[at] = at
+	for i := range row {
+		row[i] = i
 	}
 	for i := range len(a) {
 		diagonal := row[0]

@@ -118,8 +118,8 @@ func (c *Call) NextCall(refusal *fault.Error, client Client, sent *Sent) *NextCa
 	if next := s.identified(); next != nil && !s.repeats(next) {
 		return next
 	}
-	for at := range callsByCode[refusal.Code] {
-		next := s.planned(&callsByCode[refusal.Code][at])
+	for i := range callsByCode[refusal.Code] {
+		next := s.planned(&callsByCode[refusal.Code][i])
 		if next != nil && !s.repeats(next) {
 			return next
 		}
@@ -137,9 +137,9 @@ func (s *situation) repeats(next *NextCall) bool {
 		next.Key != g.key || !maps.Equal(next.Query, g.query) {
 		return false
 	}
-	for at, one := range next.Operation.pathParams() {
+	for i, one := range next.Operation.pathParams() {
 		// A path with an encoded slash is another one.
-		if at < len(s.call.Params) && strings.Count(s.call.Params[at], "/") !=
+		if i < len(s.call.Params) && strings.Count(s.call.Params[i], "/") !=
 			strings.Count(next.Params[one.Name], "/") {
 			return false
 		}
@@ -191,8 +191,8 @@ func (s *situation) planned(plan *callPlan) *NextCall {
 // plans are calls without conditions, of which the first that is available is made.
 func plans(operations ...string) []callPlan {
 	list := make([]callPlan, len(operations))
-	for at, name := range operations {
-		list[at].operation = name
+	for i, name := range operations {
+		list[i].operation = name
 	}
 	return list
 }

@@ -64,11 +64,11 @@ func (s *situation) given() *given {
 		path: map[string]string{}, query: map[string]string{}, key: s.sent.Key, tool: s.client.MCP,
 	}
 	maps.Copy(g.query, s.sent.Query)
-	for at, one := range op.pathParams() {
-		if at >= len(s.call.Params) || s.call.Params[at] == "" {
+	for i, one := range op.pathParams() {
+		if i >= len(s.call.Params) || s.call.Params[i] == "" {
 			continue
 		}
-		text, err := url.PathUnescape(s.call.Params[at])
+		text, err := url.PathUnescape(s.call.Params[i])
 		if err != nil {
 			return nil
 		}
@@ -131,8 +131,8 @@ func (s *situation) repaired() *NextCall {
 // correct corrects one fault and returns the faults that are left. It returns nil if none can be
 // corrected.
 func (s *situation) correct(g *given, faults []fault.Field) (*given, []fault.Field) {
-	for at, one := range faults {
-		rest := slices.Delete(slices.Clone(faults), at, at+1)
+	for i, one := range faults {
+		rest := slices.Delete(slices.Clone(faults), i, i+1)
 		for _, try := range s.corrections(g, one) {
 			left := s.problems(try)
 			if len(fault.Unreported(rest, left)) == 0 {
@@ -188,8 +188,8 @@ func (s *situation) problems(g *given) []fault.Field {
 
 // param returns the parameter of the query with a name, nil if the request can have none.
 func (g *given) param(op *Operation, name string) *Param {
-	for at := range op.Query {
-		if one := &op.Query[at]; one.Name == name && !(g.tool && one.HTTPOnly) {
+	for i := range op.Query {
+		if one := &op.Query[i]; one.Name == name && !(g.tool && one.HTTPOnly) {
 			return one
 		}
 	}

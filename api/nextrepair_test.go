@@ -20,8 +20,8 @@ func TestNextCallIsNotTheRefusedOne(t *testing.T) {
 		if op.Method != "GET" {
 			continue
 		}
-		for at := range op.Query {
-			values := map[string]string{op.Query[at].Name: aValue(&op.Query[at])}
+		for i := range op.Query {
+			values := map[string]string{op.Query[i].Name: aValue(&op.Query[i])}
 			for _, client := range []api.Client{{}, {MCP: true}} {
 				if client.MCP && op.Tool == "" {
 					continue
@@ -33,7 +33,7 @@ func TestNextCallIsNotTheRefusedOne(t *testing.T) {
 				for range op.Params {
 					call.Params = append(call.Params, project.Format(id.Project))
 				}
-				refusal := fault.Invalid(fault.Field{Field: op.Query[at].Name, Problem: "is not good"})
+				refusal := fault.Invalid(fault.Field{Field: op.Query[i].Name, Problem: "is not good"})
 				next := call.NextCall(refusal, client, &api.Sent{Query: values})
 				if next != nil && next.Operation == op && maps.Equal(next.Query, values) {
 					t.Errorf("%s with %v, over MCP %v: %v", op.Name, values, client.MCP, next)

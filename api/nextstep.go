@@ -98,8 +98,8 @@ type situation struct {
 
 // first returns the first advice that applies.
 func (s *situation) first(list []advice) (Step, bool) {
-	for at := range list {
-		if one := &list[at]; one.when == nil || one.when(s) {
+	for i := range list {
+		if one := &list[i]; one.when == nil || one.when(s) {
 			if step, fits := s.render(one.text); fits {
 				return step, true
 			}
@@ -186,8 +186,8 @@ func escapePath(text string) string {
 	const plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/"
 	const hex = "0123456789ABCDEF"
 	var out strings.Builder
-	for at := range len(text) {
-		if c := text[at]; strings.IndexByte(plain, c) >= 0 {
+	for i := range len(text) {
+		if c := text[i]; strings.IndexByte(plain, c) >= 0 {
 			out.WriteByte(c)
 		} else {
 			out.Write([]byte{'%', hex[c>>4], hex[c&15]})
@@ -297,9 +297,9 @@ func (s *situation) param(name string) string {
 
 // own returns a path parameter of the failed call, empty if it has none of that name.
 func (s *situation) own(name string) string {
-	for at, one := range s.call.Operation.pathParams() {
-		if one.Name == name && at < len(s.call.Params) {
-			return s.call.Params[at]
+	for i, one := range s.call.Operation.pathParams() {
+		if one.Name == name && i < len(s.call.Params) {
+			return s.call.Params[i]
 		}
 	}
 	return ""

@@ -164,16 +164,16 @@ func noteForms(text, reason string) map[string]any {
 // decisionNotes and failureNotes return the wire form of stored notes.
 func decisionNotes(kept []work.Note) []DecisionNote {
 	list := make([]DecisionNote, len(kept))
-	for at := range kept {
-		list[at].sent.item = kept[at]
+	for i := range kept {
+		list[i].sent.item = kept[i]
 	}
 	return list
 }
 
 func failureNotes(kept []work.Note) []FailureNote {
 	list := make([]FailureNote, len(kept))
-	for at := range kept {
-		list[at].sent.item = kept[at]
+	for i := range kept {
+		list[i].sent.item = kept[i]
 	}
 	return list
 }
@@ -181,16 +181,16 @@ func failureNotes(kept []work.Note) []FailureNote {
 // decisionItems and failureItems return the stored form of notes.
 func decisionItems(sent []DecisionNote) []work.Note {
 	list := make([]work.Note, len(sent))
-	for at := range sent {
-		list[at] = sent[at].sent.item
+	for i := range sent {
+		list[i] = sent[i].sent.item
 	}
 	return list
 }
 
 func failureItems(sent []FailureNote) []work.Note {
 	list := make([]work.Note, len(sent))
-	for at := range sent {
-		list[at] = sent[at].sent.item
+	for i := range sent {
+		list[i] = sent[i].sent.item
 	}
 	return list
 }

@@ -43,9 +43,9 @@ func TestOpenTasksAreScannedInBounds(t *testing.T) {
 	ada := o.register("ada")
 	project, _ := o.project(ada, work.Public)
 	var command work.CreateCheckpoint
-	for at := range places {
+	for i := range places {
 		spec := &work.TaskSpec{Title: "task"}
-		if at == 10 || at == places-10 {
+		if i == 10 || i == places-10 {
 			spec.Skills = []string{"rare"}
 		}
 		command.Tasks = append(command.Tasks, work.CheckpointTask{Create: spec})

@@ -163,8 +163,8 @@ func (h *opportunityFinder) offered(term string, most int) []id.ID {
 	places, _ := tasks.Offered(term, now, finderOffers)
 	places = h.call.sharedPlaces(places)
 	projects := make([]id.ID, min(most, len(places)))
-	for at := range projects {
-		projects[at] = places[at].Project
+	for i := range projects {
+		projects[i] = places[i].Project
 	}
 	return projects
 }
@@ -279,8 +279,8 @@ func (h *opportunityFinder) review(project, contribution id.ID) {
 		return
 	}
 	var about subjects
-	for at := range revision.Files {
-		h.note(&about, aboutLanguage, work.LanguageOf(revision.Files[at].Path))
+	for i := range revision.Files {
+		h.note(&about, aboutLanguage, work.LanguageOf(revision.Files[i].Path))
 	}
 	about.merge(view.topics)
 	found := offer{

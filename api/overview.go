@@ -229,8 +229,8 @@ func (b *overviewBuild) workspaces(place *sizelimit.Place) error {
 // unread counts the unread items by kind, in the order of the kinds.
 func (b *overviewBuild) unread(place *sizelimit.Place, box *box) {
 	counts := map[string]int{}
-	for at := range box.items {
-		if one := &box.items[at]; one.mark.Status == identity.ItemUnread {
+	for i := range box.items {
+		if one := &box.items[i]; one.mark.Status == identity.ItemUnread {
 			counts[one.Kind.String()]++
 		}
 	}

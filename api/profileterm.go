@@ -56,8 +56,8 @@ func strongest(words map[string]*profileTerm) []string {
 	})
 	list = list[:min(len(list), profileTermsMax)]
 	found := make([]string, len(list))
-	for at, one := range list {
-		found[at] = one.word
+	for i, one := range list {
+		found[i] = one.word
 	}
 	return found
 }
@@ -141,9 +141,9 @@ func (h *opportunityFinder) fits(about subjects) bool {
 func (s subjects) matched(
 	words map[string]*profileTerm, yield func(one subject, fits *profileTerm),
 ) {
-	for at, one := range s {
+	for i, one := range s {
 		earlier := func(other subject) bool { return other.word == one.word }
-		if fits := words[one.word]; fits != nil && !slices.ContainsFunc(s[:at], earlier) {
+		if fits := words[one.word]; fits != nil && !slices.ContainsFunc(s[:i], earlier) {
 			yield(one, fits)
 		}
 	}

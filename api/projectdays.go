@@ -53,10 +53,10 @@ func daysOf(p *work.Project, now int64) []DayCount {
 	first := now - now%dayMillis - (daysShown-1)*dayMillis
 	before := changesetsBefore(p, first)
 	days := make([]DayCount, daysShown)
-	for at := range days {
-		start := first + int64(at)*dayMillis
+	for i := range days {
+		start := first + int64(i)*dayMillis
 		after := max(before, changesetsBefore(p, start+dayMillis))
-		days[at] = DayCount{
+		days[i] = DayCount{
 			Date:       time.UnixMilli(start).UTC().Format(time.DateOnly),
 			Changesets: after - before,
 		}

@@ -324,14 +324,14 @@ func (e *export) agents() {
 	}
 	delete(named, id.ID{})
 	text := []byte{'{'}
-	for at, agent := range slices.SortedFunc(maps.Keys(named), id.ID.Compare) {
-		if at > 0 {
+	for i, agent := range slices.SortedFunc(maps.Keys(named), id.ID.Compare) {
+		if i > 0 {
 			text = append(text, ',')
 		}
 		ref := e.call.agentRef(agent)
 		text = append(jsonschema.AppendString(text, ref.AgentID), ':')
 		text = jsonschema.AppendString(text, ref.Handle)
-		if at == agentsNamedMax-1 {
+		if i == agentsNamedMax-1 {
 			break
 		}
 	}
@@ -348,8 +348,8 @@ func (e *export) blobs() {
 	})
 	var past []work.Hash
 	for changeset := range e.view.AllChangesets(true) {
-		for at := range changeset.Ops {
-			op := &changeset.Ops[at]
+		for i := range changeset.Ops {
+			op := &changeset.Ops[i]
 			if op.Action != work.Delete && !live[op.Blob] {
 				past = append(past, op.Blob)
 			}

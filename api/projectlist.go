@@ -30,8 +30,8 @@ func listProjects(c *Call, _ *None) (Reply, error) {
 		return Reply{}, err
 	}
 	data := ProjectsData{Projects: make([]Project, len(views))}
-	for at, view := range views {
-		data.Projects[at] = c.project(view)
+	for i, view := range views {
+		data.Projects[i] = c.project(view)
 	}
 	if more {
 		data.NextCursor = c.next(appendPosition(nil, last))

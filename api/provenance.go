@@ -268,9 +268,9 @@ func (c *Call) inherited(p *work.Project) []Credit {
 
 func bundledAuthors(list []work.BundledAuthor) []AuthorCount {
 	authors := make([]AuthorCount, len(list))
-	for at := range list {
-		authors[at] = AuthorCount{
-			Agent: bundledRef(list[at].Agent), Changesets: int(list[at].Changesets),
+	for i := range list {
+		authors[i] = AuthorCount{
+			Agent: bundledRef(list[i].Agent), Changesets: int(list[i].Changesets),
 		}
 	}
 	return authors
@@ -279,8 +279,8 @@ func bundledAuthors(list []work.BundledAuthor) []AuthorCount {
 func (c *Call) authors(p *work.Project) []AuthorCount {
 	top := p.TopAuthors(provenanceAuthorsMax)
 	authors := make([]AuthorCount, len(top))
-	for at, one := range top {
-		authors[at] = AuthorCount{Agent: c.agentRef(one.Agent), Changesets: int(one.Changesets),
+	for i, one := range top {
+		authors[i] = AuthorCount{Agent: c.agentRef(one.Agent), Changesets: int(one.Changesets),
 			Inherited: int(one.Inherited)}
 	}
 	return authors

@@ -16,9 +16,9 @@ import (
 // longText has many lines, of which those of another seed have few in common.
 func longText(seed uint64, bytes int) string {
 	random, text := rand.New(rand.NewPCG(seed, 1)), make([]byte, bytes)
-	for at := range text {
-		if text[at] = "ab"[random.IntN(2)]; at%2 == 1 {
-			text[at] = '\n'
+	for i := range text {
+		if text[i] = "ab"[random.IntN(2)]; i%2 == 1 {
+			text[i] = '\n'
 		}
 	}
 	return string(text)

@@ -52,11 +52,11 @@ func (f *fileChoice) touched(after, to int) {
 	for sequence := to; sequence > after; sequence-- {
 		f.project.ReadChangeset(uint32(sequence), &changeset, true)
 		ops := changeset.Ops
-		for at := range ops {
+		for i := range ops {
 			if looked++; looked > operationsSeenMax {
 				f.more = true
 			}
-			if f.more || !f.take(*ops[at].Path) {
+			if f.more || !f.take(*ops[i].Path) {
 				return
 			}
 		}
@@ -87,9 +87,9 @@ func (b *resumeBuild) files() {
 	}
 	b.memory.files = choice.files
 	b.expect(rankFiles, len(choice.files))
-	for at := range choice.files {
-		info := &choice.files[at]
-		outlined := b.wish.whole && at < filesWithOutline && info.Size <= outlineBytesMax
+	for i := range choice.files {
+		info := &choice.files[i]
+		outlined := b.wish.whole && i < filesWithOutline && info.Size <= outlineBytesMax
 		b.add(rankFiles, place, b.file(info, outlined))
 	}
 }

@@ -114,14 +114,14 @@ func (b *resumeBuild) change(from *work.Changeset) sizelimit.Item {
 			return change, false
 		}
 		change.Paths = make([]string, min(len(from.Ops), b.wish.paths))
-		for at := range change.Paths {
-			change.Paths[at] = *from.Ops[at].Path
+		for i := range change.Paths {
+			change.Paths[i] = *from.Ops[i].Path
 		}
 		if b.wish.whole {
 			change.Operations = make([]ResumeOperation, len(from.Ops))
-			for at := range from.Ops {
-				op := operationRecord(b.project, from, &from.Ops[at])
-				change.Operations[at] = ResumeOperation(op)
+			for i := range from.Ops {
+				op := operationRecord(b.project, from, &from.Ops[i])
+				change.Operations[i] = ResumeOperation(op)
 			}
 		}
 		return change, len(from.Ops) > b.wish.paths

@@ -53,8 +53,8 @@ func (b *resumeBuild) giveBack() {
 	for rank := range b.sections {
 		b.memory.entries[rank] = emptied(b.sections[rank].Entries, resumeEntriesKept)
 	}
-	for at := range b.memory.lists {
-		b.memory.notes[at] = emptied(b.memory.notes[at], notesKept)
+	for i := range b.memory.lists {
+		b.memory.notes[i] = emptied(b.memory.notes[i], notesKept)
 	}
 	b.memory.lists = 0
 	b.memory.known.forget()
@@ -137,10 +137,10 @@ func (k *knownNotes) slot(text, reason string, hash uint64) (slot uint64, known 
 // grow doubles the table, so that at least half of it is free.
 func (k *knownNotes) grow() {
 	k.slots = make([]uint32, max(knownSlotsLeast, 2*len(k.slots)))
-	for at := range k.notes {
-		note := &k.notes[at]
+	for i := range k.notes {
+		note := &k.notes[i]
 		slot, _ := k.slot(note.text, note.reason, note.hash)
-		k.slots[slot] = uint32(at + 1)
+		k.slots[slot] = uint32(i + 1)
 	}
 }
 

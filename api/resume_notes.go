@@ -80,8 +80,8 @@ func (b *resumeBuild) accumulate(rank int, field any, kind *noteKind) {
 		b.lose(rank)
 	}
 	b.expect(rank, len(notes))
-	for at := range notes {
-		b.add(rank, place, &notes[at])
+	for i := range notes {
+		b.add(rank, place, &notes[i])
 	}
 }
 
@@ -164,12 +164,12 @@ func (b *resumeBuild) walk(r *notesRead, handoffs []*work.Handoff) (more bool) {
 
 // take adds the notes of one handoff, or of the state, and reports whether there was room for all.
 func (r *notesRead) take(notes []work.Note, texts []string, handoff id.ID) bool {
-	for at := range len(notes) + len(texts) {
+	for i := range len(notes) + len(texts) {
 		var note work.Note
-		if at < len(notes) {
-			note = notes[at]
+		if i < len(notes) {
+			note = notes[i]
 		} else {
-			note.Text = texts[at-len(notes)]
+			note.Text = texts[i-len(notes)]
 		}
 		if r.looked++; r.looked > r.level.notesSeen {
 			return false

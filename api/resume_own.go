@@ -188,8 +188,8 @@ func (b *resumeBuild) holdings() {
 		add(workspaces, c.heldWorkspace(b.project, w))
 	}
 	unread := b.doc.Place(&out.Unread)
-	for at := range own.unread {
-		add(unread, unreadItem(&own.unread[at], b.wish.chars))
+	for i := range own.unread {
+		add(unread, unreadItem(&own.unread[i], b.wish.chars))
 	}
 	if own.more {
 		b.lose(rankOwn)

@@ -97,8 +97,8 @@ func (b *resumeBuild) fill() {
 func (b *resumeBuild) object(rank, againRank int, pointer any) {
 	object, longest, count := jsonschema.StructOf(pointer), 0, 0
 	var lists, again []placed
-	for at := range object.Len() {
-		m := object.At(at)
+	for i := range object.Len() {
+		m := object.At(i)
 		if !m.Optional() || m.Absent() {
 			continue
 		}

@@ -89,11 +89,11 @@ func (c *Call) review(of *work.Contribution, from *work.Review) Review {
 		Stale: from.Revision != of.Current(), CreatedAt: Time(from.CreatedAt),
 		DeletionMark: c.deletionMark(from.Deleted),
 	}
-	for at := range from.Comments {
-		one := &from.Comments[at]
-		record.Comments[at] = ReviewComment{Path: one.Path, Body: one.Body}
+	for i := range from.Comments {
+		one := &from.Comments[i]
+		record.Comments[i] = ReviewComment{Path: one.Path, Body: one.Body}
 		if one.Line > 0 {
-			record.Comments[at].Line = &one.Line
+			record.Comments[i].Line = &one.Line
 		}
 	}
 	return record
@@ -101,10 +101,10 @@ func (c *Call) review(of *work.Contribution, from *work.Review) Review {
 
 // reviewComments returns the form for the rules.
 func reviewComments(given []ReviewComment) (comments []work.ReviewComment) {
-	for at := range given {
-		one := work.ReviewComment{Path: given[at].Path, Body: given[at].Body}
-		if given[at].Line != nil {
-			one.Line = *given[at].Line
+	for i := range given {
+		one := work.ReviewComment{Path: given[i].Path, Body: given[i].Body}
+		if given[i].Line != nil {
+			one.Line = *given[i].Line
 		}
 		comments = append(comments, one)
 	}

@@ -296,8 +296,8 @@ func (s *searching) collect() error {
 		if err != nil {
 			return err
 		}
-		for at := range hits {
-			shown, err := s.result(&hits[at])
+		for i := range hits {
+			shown, err := s.result(&hits[i])
 			if err != nil {
 				return err
 			}
@@ -308,7 +308,7 @@ func (s *searching) collect() error {
 			if shown != nil {
 				s.data.Results = append(s.data.Results, *shown)
 			}
-			s.query.After = &hits[at].Place
+			s.query.After = &hits[i].Place
 		}
 		if len(hits) < s.query.Limit {
 			return nil

@@ -24,11 +24,11 @@ const (
 func (s *searching) correct() error {
 	words := s.query.Words
 	text := words
-	for at := range words.Folded {
-		if s.covered&(1<<at) != 0 || !words.MayBeWrong(at) || s.lookups == correctionsMax {
+	for i := range words.Folded {
+		if s.covered&(1<<i) != 0 || !words.MayBeWrong(i) || s.lookups == correctionsMax {
 			continue
 		}
-		only := words.Only(at)
+		only := words.Only(i)
 		matches, err := s.matches(only)
 		if err != nil {
 			return err
@@ -96,9 +96,9 @@ func (s *searching) matches(word search.Words) (bool, error) {
 	hits, err := s.call.Service.Engine.Search(&search.Query{
 		Words: word, Limit: correctedHitsMax, Any: true,
 	})
-	for at := 0; err == nil && at < len(hits); at++ {
+	for i := 0; err == nil && i < len(hits); i++ {
 		var shown bool
-		if shown, err = s.shows(&hits[at], word); shown {
+		if shown, err = s.shows(&hits[i], word); shown {
 			return true, nil
 		}
 	}

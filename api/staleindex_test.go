@@ -91,9 +91,9 @@ func TestIndexesAreNotTrusted(t *testing.T) {
 						{"class": "PROJECT_MATCH"}, {"skill": "rare"}} {
 						lists = append(lists, l.text(who, "opportunity.list", query))
 					}
-					for at, list := range lists {
+					for i, list := range lists {
 						if strings.Contains(list, name) != want {
-							t.Errorf("list %d, session %v: %s", at, who != nil, list)
+							t.Errorf("list %d, session %v: %s", i, who != nil, list)
 						}
 					}
 				}

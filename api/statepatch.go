@@ -145,8 +145,8 @@ func readObject(d *jsontext.Decoder) jsonObject {
 // merge changes an object as a patch says.
 func (o jsonObject) merge(patch jsonObject) jsonObject {
 	places := make(map[string]int, len(o))
-	for at := range o {
-		places[o[at].key] = at
+	for i := range o {
+		places[o[i].key] = i
 	}
 	removed := map[int]bool{}
 	for _, one := range patch {
@@ -170,8 +170,8 @@ func (o jsonObject) merge(patch jsonObject) jsonObject {
 		}
 	}
 	kept := o[:0]
-	for at, one := range o {
-		if !removed[at] {
+	for i, one := range o {
+		if !removed[i] {
 			kept = append(kept, one)
 		}
 	}
@@ -180,15 +180,15 @@ func (o jsonObject) merge(patch jsonObject) jsonObject {
 
 func (o jsonObject) append(dst []byte) []byte {
 	dst = append(dst, '{')
-	for at := range o {
-		if at > 0 {
+	for i := range o {
+		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = append(append(dst, o[at].name...), ':')
-		if o[at].isObject {
-			dst = o[at].members.append(dst)
+		dst = append(append(dst, o[i].name...), ':')
+		if o[i].isObject {
+			dst = o[i].members.append(dst)
 		} else {
-			dst = append(dst, o[at].text...)
+			dst = append(dst, o[i].text...)
 		}
 	}
 	return append(dst, '}')

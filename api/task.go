@@ -237,8 +237,8 @@ func idOrNil(prefix id.Prefix, one id.ID) *string {
 
 func taskIDs(list []id.ID) []string {
 	names := make([]string, len(list))
-	for at, one := range list {
-		names[at] = one.Format(id.Task)
+	for i, one := range list {
+		names[i] = one.Format(id.Task)
 	}
 	return names
 }

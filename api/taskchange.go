@@ -105,8 +105,8 @@ func named(prefix id.Prefix, text string) id.ID {
 
 func parseTaskIDs(texts []string) []id.ID {
 	list := make([]id.ID, len(texts))
-	for at, text := range texts {
-		list[at] = parsed(id.Task, text)
+	for i, text := range texts {
+		list[i] = parsed(id.Task, text)
 	}
 	return list
 }

@@ -59,8 +59,8 @@ func eachTask(data any, do func(*Task) error) (any, error) {
 		err := do(&data.Task)
 		return data, err
 	case CheckpointData:
-		for at := range data.Tasks {
-			if err := do(&data.Tasks[at]); err != nil {
+		for i := range data.Tasks {
+			if err := do(&data.Tasks[i]); err != nil {
 				return nil, err
 			}
 		}

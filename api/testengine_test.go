@@ -89,9 +89,9 @@ func (o *testEngine) Indexes(of index.Set) *index.Views {
 func onlyAsked(all *index.Views, of index.Set) *index.Views {
 	asked := new(index.Views)
 	from, to := reflect.ValueOf(all).Elem(), reflect.ValueOf(asked).Elem()
-	for at := 0; index.Set(1)<<at <= index.All; at++ {
-		if of&(1<<at) != 0 {
-			to.Field(at).Set(from.Field(at))
+	for i := 0; index.Set(1)<<i <= index.All; i++ {
+		if of&(1<<i) != 0 {
+			to.Field(i).Set(from.Field(i))
 		}
 	}
 	return asked

@@ -27,8 +27,8 @@ func withCounts(t *testing.T, counts string) []byte {
 	return text
 }
 
-// TestEarlierCounts imports a bundle of a version that did not count by outcome.
-func TestEarlierCounts(t *testing.T) {
+// TestBundleWithoutOutcomeCounts imports a bundle of a version that did not count by outcome.
+func TestBundleWithoutOutcomeCounts(t *testing.T) {
 	earlier := withCounts(t, `{"self_reports":0,"external_attestations":1}`)
 	if _, made, err := imports(earlier, "bob"); err != nil {
 		t.Errorf("a bundle of an earlier version is refused: %v", err)

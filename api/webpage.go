@@ -102,8 +102,8 @@ type FileThen struct {
 
 // FilesThen is the file at each changeset of a page of its history. It is nil for any other reply.
 func (r *Reply) FilesThen() []FileThen {
-	page, is := r.Data.(*changesetsPage)
-	if !is {
+	page, ok := r.Data.(*changesetsPage)
+	if !ok {
 		return nil
 	}
 	return page.files

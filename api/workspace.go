@@ -195,14 +195,14 @@ func hashOrNil(hash work.Hash) *string {
 
 func (c *Call) conflicts(list []work.Conflict, plan *work.MergePlan) []Conflict {
 	records := make([]Conflict, len(list))
-	for at := range list {
-		one := &list[at]
-		records[at] = Conflict{
+	for i := range list {
+		one := &list[i]
+		records[i] = Conflict{
 			Path: one.Path, Kind: one.Kind.String(), Base: hashOrNil(one.Base),
 			Ours: hashOrNil(one.Ours), Theirs: hashOrNil(one.Theirs),
 		}
 		if text, ok := c.marked(one.Marked, plan); ok {
-			records[at].Marked = &text
+			records[i].Marked = &text
 		}
 	}
 	return records
@@ -219,9 +219,9 @@ func (c *Call) marked(hash work.Hash, plan *work.MergePlan) (string, bool) {
 		return hexHash(hash), true
 	}
 	if plan != nil {
-		for at := range plan.Blobs {
-			if plan.Blobs[at].Hash == hash {
-				return textOf(plan.Blobs[at].Content), true
+		for i := range plan.Blobs {
+			if plan.Blobs[i].Hash == hash {
+				return textOf(plan.Blobs[i].Content), true
 			}
 		}
 	}

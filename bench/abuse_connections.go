@@ -84,8 +84,8 @@ func (s *scene) publishControls() error {
 		return err
 	}
 	s.project = project.ID
-	for at := range s.amount(8, 2) {
-		path := fmt.Sprintf("file-%d.txt", at)
+	for i := range s.amount(8, 2) {
+		path := fmt.Sprintf("file-%d.txt", i)
 		if err := putFile(s.owner, filePath(project.ID, path), []byte(control)); err != nil {
 			return err
 		}

@@ -127,9 +127,9 @@ func (s *scene) publishWords() error {
 		return err
 	}
 	s.project = project.ID
-	for at := range s.amount(18, 2) {
-		content := []byte(shuffledLines(at, s.amount(1<<20, 1<<17)))
-		path := filePath(s.project, fmt.Sprintf("words-%d.txt", at))
+	for i := range s.amount(18, 2) {
+		content := []byte(shuffledLines(i, s.amount(1<<20, 1<<17)))
+		path := filePath(s.project, fmt.Sprintf("words-%d.txt", i))
 		if err := putFile(s.attackers[0], path, content); err != nil {
 			return err
 		}
@@ -268,8 +268,8 @@ func fillDisk(ctx context.Context, s *scene) error {
 func items(count, size int) []string {
 	out := make([]string, count)
 	filler := newFiller(7, size)
-	for at := range out {
-		out[at] = string(filler.next())
+	for i := range out {
+		out[i] = string(filler.next())
 	}
 	return out
 }
@@ -281,8 +281,8 @@ func keyCheckpoints(ctx context.Context, s *scene) error {
 		return err
 	}
 	fillers := make([]*filler, 4)
-	for at := range fillers {
-		fillers[at] = newFiller(at, s.amount(1<<20, 1<<17)-1)
+	for i := range fillers {
+		fillers[i] = newFiller(i, s.amount(1<<20, 1<<17)-1)
 	}
 	turns := s.amount(60, 6)
 	return s.repeat(ctx, 1, func(api *client.API, _, turn int) error {
@@ -296,9 +296,9 @@ func keyCheckpoints(ctx context.Context, s *scene) error {
 			return err
 		}
 		var files []map[string]string
-		for at, filler := range fillers {
+		for i, filler := range fillers {
 			files = append(files, map[string]string{
-				"path": fmt.Sprintf("file-%d.txt", at), "content": string(filler.next()),
+				"path": fmt.Sprintf("file-%d.txt", i), "content": string(filler.next()),
 			})
 		}
 		_, err := api.Post(projectPath(own.ID)+"/checkpoint", client.RandomKey(), map[string]any{

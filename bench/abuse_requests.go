@@ -105,8 +105,8 @@ func hostileBodies(project string, size int) []hostile {
 	}
 	var members bytes.Buffer
 	members.WriteString(`{"api_version":"v1"`)
-	for at := 0; members.Len() < size-32; at++ {
-		fmt.Fprintf(&members, `,"m%d":0`, at)
+	for i := 0; members.Len() < size-32; i++ {
+		fmt.Fprintf(&members, `,"m%d":0`, i)
 	}
 	members.WriteString("}")
 	return []hostile{
@@ -132,8 +132,8 @@ const negotiateBytes = 64 << 10
 func sendBodies(ctx context.Context, s *scene) error {
 	bodies := hostileBodies(s.project, s.amount(16<<20, 1<<20))
 	anonymous := hostileBodies(s.project, negotiateBytes)
-	for at := range anonymous {
-		anonymous[at].path = "/api/v1/capabilities/negotiate"
+	for i := range anonymous {
+		anonymous[i].path = "/api/v1/capabilities/negotiate"
 	}
 	return s.repeat(ctx, 8, func(api *client.API, worker, turn int) error {
 		from := bodies
@@ -158,8 +158,8 @@ type challenged struct {
 const victims = 18
 
 func (s *scene) prepareChallenges() error {
-	for at := range victims {
-		api, err := s.register(fmt.Sprintf("127.0.3.%d", 1+at))
+	for i := range victims {
+		api, err := s.register(fmt.Sprintf("127.0.3.%d", 1+i))
 		if err != nil {
 			return err
 		}
@@ -228,10 +228,10 @@ func (s *scene) publishLargeDiff() error {
 	head := project.Head
 	for round, action := range []string{"CREATE", "MODIFY"} {
 		operations := make([]fillOperation, s.amount(10, 2))
-		for at := range operations {
-			operations[at] = fillOperation{
-				Action: action, Path: fmt.Sprintf("file-%d.txt", at),
-				Content: shuffledLines(at+100*round, s.amount(1<<20, 1<<17)),
+		for i := range operations {
+			operations[i] = fillOperation{
+				Action: action, Path: fmt.Sprintf("file-%d.txt", i),
+				Content: shuffledLines(i+100*round, s.amount(1<<20, 1<<17)),
 			}
 		}
 		if head, err = publish(s.owner, project.ID, head, operations); err != nil {
@@ -273,9 +273,9 @@ func (s *scene) publishBigProject() error {
 	for _, task := range tasks {
 		s.tasks = append(s.tasks, task.ID)
 	}
-	for at := range s.amount(100, 5) {
+	for i := range s.amount(100, 5) {
 		_, err := api.Call(client.Request{
-			Method: "POST", Path: projectPath(project.ID) + "/handoffs", Body: newProse(at).handoff(nil),
+			Method: "POST", Path: projectPath(project.ID) + "/handoffs", Body: newProse(i).handoff(nil),
 			IdempotencyKey: client.RandomKey(),
 		}, nil)
 		if err != nil {
@@ -296,11 +296,11 @@ func dependentTasks(others []string, seed int) []byte {
 		panic(err)
 	}
 	body := []byte(`{"summary":"Plan the work.","tasks":[`)
-	for at := range 100 {
-		if at > 0 {
+	for i := range 100 {
+		if i > 0 {
 			body = append(body, ',')
 		}
-		body = fmt.Appendf(body, `{"create":{"title":"Task %d of %d","dependencies":%s}}`, at, seed,
+		body = fmt.Appendf(body, `{"create":{"title":"Task %d of %d","dependencies":%s}}`, i, seed,
 			dependencies)
 	}
 	return append(body, `]}`...)
@@ -318,9 +318,9 @@ func (s *scene) submitConflict() error {
 	}
 	files, size := s.amount(4, 2), s.amount(1<<20, 1<<17)
 	write := func(api *client.API, folder string, round int) error {
-		for at := range files {
-			content := []byte(shuffledLines(at+100*round, size))
-			if err := putFile(api, fmt.Sprintf("%s/files/file-%d.txt", folder, at), content); err != nil {
+		for i := range files {
+			content := []byte(shuffledLines(i+100*round, size))
+			if err := putFile(api, fmt.Sprintf("%s/files/file-%d.txt", folder, i), content); err != nil {
 				return err
 			}
 		}

@@ -33,14 +33,14 @@ type users struct {
 func (u *users) start(ctx context.Context, host string) error {
 	u.begin()
 	ctx, u.cancel = context.WithCancel(ctx)
-	for at := range userCount {
-		api, err := register(host, fmt.Sprintf("127.0.0.%d", 11+at))
+	for i := range userCount {
+		api, err := register(host, fmt.Sprintf("127.0.0.%d", 11+i))
 		if err != nil {
 			return err
 		}
-		project, err := api.CreatePublicProject(fmt.Sprintf("Notes %d", at))
+		project, err := api.CreatePublicProject(fmt.Sprintf("Notes %d", i))
 		if err == nil {
-			err = putFile(api, filePath(project.ID, "notes.txt"), newFiller(at, contentBytes).next())
+			err = putFile(api, filePath(project.ID, "notes.txt"), newFiller(i, contentBytes).next())
 		}
 		if err != nil {
 			api.Close()
@@ -48,7 +48,7 @@ func (u *users) start(ctx context.Context, host string) error {
 		}
 		u.group.Go(func() {
 			defer api.Close()
-			u.work(ctx, api, project.ID, at)
+			u.work(ctx, api, project.ID, i)
 		})
 	}
 	return nil

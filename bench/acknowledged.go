@@ -34,8 +34,8 @@ func (a *acknowledged) sent(path string, content []byte) {
 func (a *acknowledged) last() (writes []acknowledgedWrite) {
 	seen := map[string]bool{}
 	// The place of the write in flight has lost the oldest one.
-	for at := a.count - 1; at >= 0 && at > a.count-acknowledgedKept; at-- {
-		one := a.kept[at%acknowledgedKept]
+	for i := a.count - 1; i >= 0 && i > a.count-acknowledgedKept; i-- {
+		one := a.kept[i%acknowledgedKept]
 		if !seen[one.path] {
 			seen[one.path] = true
 			writes = append(writes, one)

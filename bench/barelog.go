@@ -40,9 +40,9 @@ func (b *bareLog) callers(config *Config) *subject {
 		what: fmt.Sprintf("append of %d B to the log alone, in process", contentBytes),
 		connect: func() (fleet, error) {
 			out := make(callers, config.Connections)
-			for at := range out {
-				out[at] = &logCaller{
-					log: b.log, filler: newFiller(at, contentBytes), done: make(chan error, 1),
+			for i := range out {
+				out[i] = &logCaller{
+					log: b.log, filler: newFiller(i, contentBytes), done: make(chan error, 1),
 				}
 			}
 			return out, nil

@@ -256,10 +256,10 @@ func TestWriterPathsAreDisjoint(t *testing.T) {
 	projects := []string{"prj_a", "prj_b", "prj_c"}
 	for _, writers := range []int{1, 2, 7} {
 		seen := map[string]bool{}
-		for at := range writers {
-			paths := writerPaths(projects, at, writers)
+		for i := range writers {
+			paths := writerPaths(projects, i, writers)
 			if len(paths) == 0 {
-				t.Fatalf("writer %d of %d has nothing to do", at, writers)
+				t.Fatalf("writer %d of %d has nothing to do", i, writers)
 			}
 			for _, path := range paths {
 				if seen[path] {
@@ -354,8 +354,8 @@ func TestEtcd(t *testing.T) {
 func TestReport(t *testing.T) {
 	sample := newSample()
 	sample.Seconds = 2
-	for at := range 1000 {
-		sample.add(time.Duration(at+1) * time.Millisecond)
+	for i := range 1000 {
+		sample.add(time.Duration(i+1) * time.Millisecond)
 	}
 	other := newSample()
 	other.Seconds = 2

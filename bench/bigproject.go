@@ -93,15 +93,15 @@ func advanceTasks(api *client.API, project string) error {
 	words := newProse(1)
 	for from := 0; from < len(tasks); from += tasksPerRequest {
 		body, updates := []byte(`{"summary":"Look at the tasks.","tasks":[`), 0
-		for at := from; at < min(from+tasksPerRequest, len(tasks)); at++ {
-			if at%10 >= 4 {
+		for i := from; i < min(from+tasksPerRequest, len(tasks)); i++ {
+			if i%10 >= 4 {
 				continue
 			}
 			if updates++; updates > 1 {
 				body = append(body, ',')
 			}
-			body = append(append(body, `{"task_id":"`...), tasks[at].ID...)
-			if at%10 == 3 {
+			body = append(append(body, `{"task_id":"`...), tasks[i].ID...)
+			if i%10 == 3 {
 				body = append(body, `","status":"BLOCKED","blocked":{"kind":"NEEDS_INPUT"`...)
 				body = words.member(body, "reason", 60)
 			} else {

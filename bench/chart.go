@@ -228,12 +228,12 @@ func (c *chart) svg() ([]byte, error) {
 		CenterY: marginTop + plotHeight/2, XTicks: x.ticks(), YTicks: y.ticks(),
 	}
 	legendX, legendY := float64(marginLeft), 46.0
-	for at, one := range c.series {
+	for i, one := range c.series {
 		width := legendAdvance + characterWidth*float64(len([]rune(one.name))) + 18
 		if legendX+width > chartWidth && legendX > marginLeft {
 			legendX, legendY = marginLeft, legendY+legendLine
 		}
-		drawn.Series = append(drawn.Series, one.drawn(at, &x, &y, legendX, legendY))
+		drawn.Series = append(drawn.Series, one.drawn(i, &x, &y, legendX, legendY))
 		legendX += width
 	}
 	var out bytes.Buffer
@@ -250,9 +250,9 @@ func (s *series) drawn(nth int, x, y *scale, legendX, legendY float64) drawnSeri
 		LegendY: pixel(legendY), LegendLineY: pixel(legendY - 4),
 	}
 	var line strings.Builder
-	for at, p := range s.points {
+	for i, p := range s.points {
 		mark := drawnMark{X: pixel(x.at(p.x)), Y: pixel(y.at(p.y))}
-		if at > 0 {
+		if i > 0 {
 			line.WriteByte(' ')
 		}
 		line.WriteString(mark.X + "," + mark.Y)
@@ -302,8 +302,8 @@ func writeCharts(dir string, charts []*chart) error {
 // line adds a line with the points of which in says so, unless there are none.
 func (c *chart) line(name string, all []GrowthPoint, in func(*GrowthPoint) (point, bool)) {
 	one := series{name: name}
-	for at := range all {
-		if p, is := in(&all[at]); is {
+	for i := range all {
+		if p, ok := in(&all[i]); ok {
 			one.points = append(one.points, p)
 		}
 	}

@@ -44,7 +44,7 @@ func TestChartIsWellFormed(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, drawn)
 		}
-		if element, is := token.(xml.StartElement); is {
+		if element, ok := token.(xml.StartElement); ok {
 			switch element.Name.Local {
 			case "polyline":
 				lines++

@@ -83,8 +83,8 @@ func (r *claimRace) connect(ctx context.Context) connect {
 			return nil, err
 		}
 		r.agents = make([]*claimer, len(agents))
-		for at, one := range agents {
-			r.agents[at] = &claimer{race: r, agent: one, asked: -1}
+		for i, one := range agents {
+			r.agents[i] = &claimer{race: r, agent: one, asked: -1}
 		}
 		return clients(r.server.host, len(r.agents), func(at int) exchange { return r.agents[at] })()
 	}

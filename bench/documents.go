@@ -52,12 +52,12 @@ func newDocuments(seed int) *documents {
 // text returns the text of the document with this number, of about so many words.
 func (d *documents) text(number, words int) string {
 	var out strings.Builder
-	for at := range words/2 + d.dice.IntN(words) {
+	for i := range words/2 + d.dice.IntN(words) {
 		out.WriteString(word(int(d.rank.Uint64())))
 		switch {
-		case at == words/4:
+		case i == words/4:
 			out.WriteString(" " + everyWord + " " + rareWord(number) + " ")
-		case at%12 == 11:
+		case i%12 == 11:
 			out.WriteString(".\n")
 		default:
 			out.WriteByte(' ')
@@ -108,15 +108,15 @@ func fillProjectOfDocuments(api *client.API, from, to int) error {
 		}
 	}
 	base := project.Head
-	for at := 0; at < len(files); at += filesPerChangeset {
-		operations := files[at:min(at+filesPerChangeset, len(files))]
+	for i := 0; i < len(files); i += filesPerChangeset {
+		operations := files[i:min(i+filesPerChangeset, len(files))]
 		if base, err = publish(api, project.ID, base, operations); err != nil {
 			return err
 		}
 	}
-	for at := 0; at < len(tasks); at += tasksPerRequest {
+	for i := 0; i < len(tasks); i += tasksPerRequest {
 		_, err := api.Post(path+"/checkpoint", client.RandomKey(), map[string]any{
-			"summary": "Plan the work.", "tasks": tasks[at:min(at+tasksPerRequest, len(tasks))],
+			"summary": "Plan the work.", "tasks": tasks[i:min(i+tasksPerRequest, len(tasks))],
 		}, nil)
 		if err != nil {
 			return err

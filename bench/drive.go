@@ -88,9 +88,9 @@ func (c callers) drive(ctx context.Context, l load) (*Sample, error) {
 	run := l.span()
 	samples := make([]*Sample, len(c))
 	var group sync.WaitGroup
-	for at, one := range c {
+	for i, one := range c {
 		sample := newSample()
-		samples[at] = sample
+		samples[i] = sample
 		group.Go(func() {
 			for due := run.begin; due.Before(run.end) && ctx.Err() == nil; {
 				err := one.call()

@@ -33,17 +33,17 @@ func startEtcds(ctx context.Context, config *Config, n int) (etcds, error) {
 		return nil, err
 	}
 	var cluster []string
-	for at := range n {
-		cluster = append(cluster, fmt.Sprintf("bench-%d=http://127.0.0.1:%s", at, ports[2*at+1]))
+	for i := range n {
+		cluster = append(cluster, fmt.Sprintf("bench-%d=http://127.0.0.1:%s", i, ports[2*i+1]))
 	}
 	var all etcds
-	for at := range n {
-		one, err := startBaselineAt(ctx, config, "etcd", ports[2*at:2*at+2], func(
+	for i := range n {
+		one, err := startBaselineAt(ctx, config, "etcd", ports[2*i:2*i+2], func(
 			dir string, ports []string,
 		) []string {
 			clients, peers := "http://127.0.0.1:"+ports[0], "http://127.0.0.1:"+ports[1]
 			return []string{
-				"--name", fmt.Sprintf("bench-%d", at), "--data-dir", dir, "--log-level", "error",
+				"--name", fmt.Sprintf("bench-%d", i), "--data-dir", dir, "--log-level", "error",
 				"--listen-client-urls", clients, "--advertise-client-urls", clients,
 				"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers,
 				"--initial-cluster", strings.Join(cluster, ","),
@@ -67,7 +67,7 @@ func (e etcds) close() {
 // leaderFirst waits until the members have a leader, and puts it BEFORE the others.
 func (e etcds) leaderFirst(ctx context.Context) error {
 	return awaiting(ctx, "etcd has no leader", func() error {
-		for at, one := range e {
+		for i, one := range e {
 			var status struct {
 				Header struct {
 					Member string `json:"member_id"`
@@ -85,7 +85,7 @@ func (e etcds) leaderFirst(ctx context.Context) error {
 				return err
 			}
 			if status.Leader != "" && status.Leader == status.Header.Member {
-				e[0], e[at] = e[at], e[0]
+				e[0], e[i] = e[i], e[0]
 				return nil
 			}
 		}

@@ -75,12 +75,12 @@ func (g *members) startLoad(ctx context.Context, config *GroupConfig) (*steadyLo
 		hosts: g.hosts(), halt: make(chan struct{}), abort: abort, attempt: config.attempt,
 		every: time.Duration(float64(n) / config.WriteRate * float64(time.Second)),
 	}
-	for at, project := range projects {
+	for i, project := range projects {
 		w := &steadyWriter{
-			load: l, number: at, of: n, project: project, turn: -1,
+			load: l, number: i, of: n, project: project, turn: -1,
 			api: &client.API{Credential: g.credential},
 			writer: &writer{
-				paths: writerPaths([]string{project}, 0, 1), filler: newFiller(at, contentBytes),
+				paths: writerPaths([]string{project}, 0, 1), filler: newFiller(i, contentBytes),
 			},
 		}
 		l.writers = append(l.writers, w)
@@ -304,8 +304,8 @@ func (l *steadyLoad) checkOnce(ctx context.Context, m *member) (lost, surplus in
 		more[at] = len(there) - 1
 		return err
 	})
-	for at := range missing {
-		lost, surplus = lost+missing[at], surplus+max(0, more[at])
+	for i := range missing {
+		lost, surplus = lost+missing[i], surplus+max(0, more[i])
 	}
 	return lost, surplus, err
 }

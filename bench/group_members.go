@@ -129,10 +129,10 @@ func (g *members) path(name string) string { return filepath.Join(g.dir, filepat
 func (g *members) each(do func(*member, context.Context) error, ctx context.Context) error {
 	failures := make([]error, len(g.all))
 	var doing sync.WaitGroup
-	for at, m := range g.all {
+	for i, m := range g.all {
 		doing.Go(func() {
 			if err := do(m, ctx); err != nil {
-				failures[at] = fmt.Errorf("member %d: %w", m.number, err)
+				failures[i] = fmt.Errorf("member %d: %w", m.number, err)
 			}
 		})
 	}

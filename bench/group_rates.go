@@ -110,7 +110,7 @@ func (r *GroupReport) groupWrites(
 	if ordered, err = g.inOrder(ctx); err != nil {
 		return nil, nil, err
 	}
-	for at, one := range []struct{ name, what string }{
+	for i, one := range []struct{ name, what string }{
 		{"group-leader", "the same to the leader of three members"},
 		{"group-follower", "the same to a follower, which passes it on"},
 	} {
@@ -119,8 +119,8 @@ func (r *GroupReport) groupWrites(
 		if err != nil {
 			return nil, nil, err
 		}
-		full := g.puts(one.name, one.what, ordered[at], ordered, projects)
-		all = append(all, full, halfOf(full, g.puts("", "", ordered[at], ordered, projects)))
+		full := g.puts(one.name, one.what, ordered[i], ordered, projects)
+		all = append(all, full, halfOf(full, g.puts("", "", ordered[i], ordered, projects)))
 	}
 	return ordered, all, nil
 }
@@ -140,8 +140,8 @@ func (r *GroupReport) etcdWrites(
 		cluster.close()
 		return nil, nil, err
 	}
-	for at, name := range []string{"etcd-leader", "etcd-follower"} {
-		one := etcdClients(cluster[at], config)
+	for i, name := range []string{"etcd-leader", "etcd-follower"} {
+		one := etcdClients(cluster[i], config)
 		one.name, one.what = name, "etcd, three members: "+one.what
 		one.cpu, one.others = cluster[0].cpu, nil
 		for _, other := range cluster[1:] {
@@ -201,13 +201,13 @@ func (r *GroupReport) reads(ctx context.Context, config *GroupConfig) error {
 	}
 	defer bare.close()
 	var all []*subject
-	for at, one := range []struct{ name, what string }{
+	for i, one := range []struct{ name, what string }{
 		{"reads-leader", "GET of a 1 KiB file by path from the leader of three members"},
 		{"reads-follower", "the same from a follower, which asks the leader"},
 	} {
 		s := &subject{
 			name: one.name, what: one.what,
-			connect: readers(ordered[at].host, g.credential, rates.Connections, paths),
+			connect: readers(ordered[i].host, g.credential, rates.Connections, paths),
 			prepare: func(ctx context.Context) error { return g.lead(ctx, ordered[0]) },
 		}
 		s.cpu, s.others = g.times(ordered)

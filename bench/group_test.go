@@ -16,7 +16,7 @@ func smallGroup() GroupConfig {
 	}
 }
 
-func TestGroup(t *testing.T) {
+func TestGroupRunsSmall(t *testing.T) {
 	config := smallGroup()
 	config.Program, config.Dir = buildService(t), t.TempDir()
 	// There is no etcd.

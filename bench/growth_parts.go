@@ -259,8 +259,8 @@ func (r *GrowthReport) tasks(ctx context.Context, config *GrowthConfig) error {
 		}
 		agents, err := s.registerAgents(ctx, config.Connections)
 		paths := make([]string, len(tasks))
-		for at, one := range tasks {
-			paths[at] = "/api/v1/tasks/" + one.ID
+		for i, one := range tasks {
+			paths[i] = "/api/v1/tasks/" + one.ID
 		}
 		return []*subject{
 			{
@@ -317,8 +317,8 @@ func (r *GrowthReport) connections(ctx context.Context, config *GrowthConfig) er
 	}
 	// A connection sends a request AFTER the answer to the last one, so latencies follow from the
 	// number of connections, and rates are compared where the service has enough of them.
-	for at := 2; at < len(sizes); at++ {
-		for nth, s := range sizes[at].subjects {
+	for i := 2; i < len(sizes); i++ {
+		for nth, s := range sizes[i].subjects {
 			r.compareRates(s, sizes[1].subjects[nth], growthTarget)
 		}
 	}
@@ -343,8 +343,8 @@ func (r *GrowthReport) connections(ctx context.Context, config *GrowthConfig) er
 	with, _ := s.wander(projects, config.Connections)
 	// Each idle connection sends one request BEFORE a round, so that the server keeps it.
 	with.prepare = func(ctx context.Context) error {
-		for at := range idle {
-			idle[at] = 1
+		for i := range idle {
+			idle[i] = 1
 		}
 		sample, err := connected.drive(ctx, load{duration: fillTimeMax})
 		if err == nil && len(sample.Errors) > 0 {

@@ -17,7 +17,7 @@ func smallGrowth() GrowthConfig {
 	}
 }
 
-func TestGrowth(t *testing.T) {
+func TestGrowthRunsSmall(t *testing.T) {
 	config := smallGrowth()
 	config.Program, config.Dir = buildService(t), t.TempDir()
 	config.Charts = filepath.Join(t.TempDir(), "charts")

@@ -22,8 +22,8 @@ type list struct {
 // lists are the requests that runLists sends.
 func lists(project string) ([]list, error) {
 	paths := make([]string, batchFiles)
-	for at := range paths {
-		paths[at] = fmt.Sprintf("src/w%d/file-%d.txt", at/filesPerWriter, at%filesPerWriter)
+	for i := range paths {
+		paths[i] = fmt.Sprintf("src/w%d/file-%d.txt", i/filesPerWriter, i%filesPerWriter)
 	}
 	body, err := client.EncodeJSON(map[string][]string{"paths": paths})
 	return []list{
@@ -82,8 +82,8 @@ func runLists(ctx context.Context, srv *server, report *Report) error {
 	if err := report.drive(ctx, config, subjects...); err != nil {
 		return err
 	}
-	for at := 0; at < len(subjects); at += 2 {
-		report.compareRates(subjects[at], subjects[at+1], listsTarget)
+	for i := 0; i < len(subjects); i += 2 {
+		report.compareRates(subjects[i], subjects[i+1], listsTarget)
 	}
 	return nil
 }

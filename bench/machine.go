@@ -49,7 +49,7 @@ func probeSync(dir string, n int) ([]time.Duration, error) {
 	defer file.Close()
 	block := make([]byte, 4096)
 	times := make([]time.Duration, n)
-	for at := range times {
+	for i := range times {
 		if _, err := file.Write(block); err != nil {
 			return nil, err
 		}
@@ -57,7 +57,7 @@ func probeSync(dir string, n int) ([]time.Duration, error) {
 		if err := syncData(file); err != nil {
 			return nil, err
 		}
-		times[at] = time.Since(begin)
+		times[i] = time.Since(begin)
 	}
 	slices.Sort(times)
 	return times, nil

@@ -54,12 +54,12 @@ func (s *server) toolCall(path string) ([]byte, error) {
 // status 200 and would be counted as a success.
 func (s *server) toolCalls(paths []string) ([][]byte, error) {
 	calls := make([][]byte, len(paths))
-	for at, path := range paths {
+	for i, path := range paths {
 		call, err := s.toolCall(path)
 		if err != nil {
 			return nil, err
 		}
-		calls[at] = call
+		calls[i] = call
 	}
 	conn, err := client.Dial(s.host)
 	if err != nil {

@@ -142,13 +142,13 @@ func fillOperations(api *client.API, project string, requests int) error {
 	base := head.Project.Head
 	for request := range requests {
 		operations := make([]fillOperation, operationsPerRequest)
-		for at := range operations {
-			operations[at] = fillOperation{
-				Action: "MODIFY", Path: fmt.Sprintf("src/file-%d.txt", at),
-				Content: fmt.Sprintf("kind %d\n", (request+at)%operationContentKinds),
+		for i := range operations {
+			operations[i] = fillOperation{
+				Action: "MODIFY", Path: fmt.Sprintf("src/file-%d.txt", i),
+				Content: fmt.Sprintf("kind %d\n", (request+i)%operationContentKinds),
 			}
 			if request == 0 {
-				operations[at].Action = "CREATE"
+				operations[i].Action = "CREATE"
 			}
 		}
 		var err error

@@ -125,9 +125,9 @@ func RunOverload(ctx context.Context, config OverloadConfig) (*OverloadReport, e
 		Machine: machine, Began: time.Now().UTC().Truncate(time.Second),
 		MemoryLimit: config.MemoryLimit,
 	}
-	for at, one := range overloads {
+	for i, one := range overloads {
 		for round := range config.Rounds {
-			result, err := config.carryOut(ctx, at)
+			result, err := config.carryOut(ctx, i)
 			if err != nil {
 				return report, fmt.Errorf("%s: %w", one.name, err)
 			}
@@ -178,8 +178,8 @@ func (c *OverloadConfig) carryOut(ctx context.Context, at int) (*OverloadResult,
 	}
 	defer s.close()
 	var projects []string
-	for at := range one.projects {
-		project, err := s.owner.CreateProject(fmt.Sprintf("Overload %d", at))
+	for i := range one.projects {
+		project, err := s.owner.CreateProject(fmt.Sprintf("Overload %d", i))
 		if err != nil {
 			return nil, err
 		}
@@ -231,20 +231,20 @@ func (c *OverloadConfig) carryOut(ctx context.Context, at int) (*OverloadResult,
 func (s *scene) writers(projects []string, n, files, seed int) (connections, error) {
 	writers := make([]*writer, n)
 	exchanges := make([]exchange, n)
-	for at := range exchanges {
-		writers[at] = &writer{
-			host: s.host, credential: s.owner.Credential, filler: newFiller(seed+at, contentBytes),
+	for i := range exchanges {
+		writers[i] = &writer{
+			host: s.host, credential: s.owner.Credential, filler: newFiller(seed+i, contentBytes),
 		}
-		exchanges[at] = politely{httpExchange{writers[at].next}}
+		exchanges[i] = politely{httpExchange{writers[i].next}}
 	}
-	for at := range max(files, n) {
-		w := writers[at%n]
+	for i := range max(files, n) {
+		w := writers[i%n]
 		w.paths = append(w.paths,
-			filePath(projects[at%len(projects)], fmt.Sprintf("file-%d.txt", at%64)))
+			filePath(projects[i%len(projects)], fmt.Sprintf("file-%d.txt", i%64)))
 	}
 	var addresses []netip.Addr
-	for at := range overloadAddresses {
-		addresses = append(addresses, netip.AddrFrom4([4]byte{127, 0, 4, byte(1 + at)}))
+	for i := range overloadAddresses {
+		addresses = append(addresses, netip.AddrFrom4([4]byte{127, 0, 4, byte(1 + i)}))
 	}
 	return dialAllFrom(s.host, exchanges, addresses)
 }

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// TestOverload runs each load with few clients. Nothing that depends on time is checked.
-func TestOverload(t *testing.T) {
+// TestOverloadRunsSmall runs each load with few clients. Nothing that depends on time is checked.
+func TestOverloadRunsSmall(t *testing.T) {
 	config := OverloadConfig{
 		Program: buildService(t), Duration: 100 * time.Millisecond, Connections: 4, Flood: 64,
 		Times: 4, MemoryLimit: 1 << 30, Dir: t.TempDir(), recovery: time.Millisecond,
 	}
-	for at, one := range overloads {
-		result, err := config.carryOut(t.Context(), at)
+	for i, one := range overloads {
+		result, err := config.carryOut(t.Context(), i)
 		if err != nil {
 			t.Fatal(err)
 		}

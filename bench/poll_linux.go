@@ -53,10 +53,10 @@ func dialAllFrom(address string, exchanges []exchange, local []netip.Addr) (conn
 	}
 	target := &unix.SockaddrInet4{Port: resolved.Port, Addr: resolved.AddrPort().Addr().As4()}
 	out := make(connections, 0, len(exchanges))
-	for at, one := range exchanges {
+	for i, one := range exchanges {
 		var source unix.Sockaddr
 		if len(local) > 0 {
-			source = &unix.SockaddrInet4{Addr: local[at%len(local)].As4()}
+			source = &unix.SockaddrInet4{Addr: local[i%len(local)].As4()}
 		}
 		fd, err := dialSocket(source, target)
 		if err != nil {
@@ -141,25 +141,25 @@ func (c connections) drive(ctx context.Context, l load) (*Sample, error) {
 		}
 	}
 	run := l.span()
-	for at, one := range c {
+	for i, one := range c {
 		one.due, one.every = run.begin, 0
 		if l.perSecond > 0 {
 			one.every = time.Duration(float64(len(c)) / l.perSecond * float64(time.Second))
-			one.due = run.begin.Add(one.every * time.Duration(at) / time.Duration(len(c)))
+			one.due = run.begin.Add(one.every * time.Duration(i) / time.Duration(len(c)))
 		}
 	}
 	samples := make([]*Sample, threads)
 	failures := make([]error, threads)
 	var group sync.WaitGroup
-	for at := range threads {
-		samples[at] = newSample()
+	for i := range threads {
+		samples[i] = newSample()
 		var mine connections
-		for from := at; from < len(c); from += threads {
+		for from := i; from < len(c); from += threads {
 			mine = append(mine, c[from])
 		}
 		group.Go(func() {
-			p := &poller{connections: mine, run: run, sample: samples[at]}
-			failures[at] = p.loop(ctx)
+			p := &poller{connections: mine, run: run, sample: samples[i]}
+			failures[i] = p.loop(ctx)
 		})
 	}
 	group.Wait()
@@ -200,9 +200,9 @@ func (p *poller) open() error {
 		return errors.Join(err, unix.Close(p.epoll))
 	}
 	err = p.watch(p.timer, timerEvent)
-	for at, one := range p.connections {
+	for i, one := range p.connections {
 		if err == nil && !one.dead {
-			err = p.watch(one.fd, int32(at))
+			err = p.watch(one.fd, int32(i))
 		}
 	}
 	if err != nil {

@@ -45,8 +45,8 @@ func (p *prose) member(dst []byte, name string, chars int) []byte {
 // list appends a JSON member with a list of texts.
 func (p *prose) list(dst []byte, name string, items, chars int) []byte {
 	dst = append(appendName(dst, name), '[')
-	for at := range items {
-		if at > 0 {
+	for i := range items {
+		if i > 0 {
 			dst = append(dst, ',')
 		}
 		dst = append(p.text(append(dst, '"'), chars), '"')

@@ -36,9 +36,9 @@ func (s *server) readPaths(ctx context.Context) ([]string, error) {
 // reader sends prepared requests in turn.
 func reader(host, credential string, paths []string, start int) func() []byte {
 	requests := make([][]byte, len(paths))
-	for at, path := range paths {
+	for i, path := range paths {
 		request := client.Request{Method: "GET", Path: path, Host: host, Credential: credential}
-		requests[at] = request.Append(nil)
+		requests[i] = request.Append(nil)
 	}
 	return inTurn(requests, start)
 }

@@ -242,8 +242,8 @@ func (r *Report) write(
 	if len(r.Absent) > 0 {
 		fmt.Fprintf(out, "\nNot compared with: %s.\n", strings.Join(r.Absent, "; "))
 	}
-	for at, one := range failed {
-		if at == 0 {
+	for i, one := range failed {
+		if i == 0 {
 			fmt.Fprintln(out)
 		}
 		fmt.Fprintf(out, "FAILED %s\n", one)
@@ -255,8 +255,8 @@ func (r *Report) write(
 func number(value float64) string {
 	digits := fmt.Sprintf("%.0f", value)
 	var out strings.Builder
-	for at, digit := range digits {
-		if at > 0 && (len(digits)-at)%3 == 0 && digits[at-1] != '-' {
+	for i, digit := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 && digits[i-1] != '-' {
 			out.WriteByte(',')
 		}
 		out.WriteRune(digit)

@@ -54,9 +54,9 @@ func (r *ResidentReport) charts() []*chart {
 		y: axis{label: "resident memory, MiB"}, series: []series{{name: fmt.Sprintf(
 			"%.0f writes a second", r.Steady.PerSecond)}},
 	}
-	for at, bytes := range r.Steady.Samples {
+	for i, bytes := range r.Steady.Samples {
 		c.series[0].points = append(c.series[0].points, point{
-			x: float64(at+1) * r.Steady.EverySeconds / 60, y: float64(bytes) / (1 << 20),
+			x: float64(i+1) * r.Steady.EverySeconds / 60, y: float64(bytes) / (1 << 20),
 		})
 	}
 	return []*chart{c}
@@ -137,8 +137,8 @@ func (r *ResidentReport) owners() *table {
 	}
 	row := func(name string, value func(moment *OwnersTable) string) {
 		cells := []string{name}
-		for at := range r.Tables {
-			cells = append(cells, value(&r.Tables[at]))
+		for i := range r.Tables {
+			cells = append(cells, value(&r.Tables[i]))
 		}
 		t.add(cells...)
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestResident(t *testing.T) {
+func TestResidentRunsSmall(t *testing.T) {
 	charts := filepath.Join(t.TempDir(), "charts")
 	report, err := RunResident(t.Context(), ResidentConfig{
 		Program: buildService(t), Projects: 5, Changesets: 50, Passive: 30, Dir: t.TempDir(),

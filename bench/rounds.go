@@ -103,8 +103,8 @@ func (s *subject) drive(ctx context.Context, l load, round int) (sample *Sample,
 	}
 	warmed, now := counted(), s.used()
 	sample.ServerCPU, sample.OtherCPU = now.server-warmed.server, now.others
-	for at := range warmed.others {
-		sample.OtherCPU[at] -= warmed.others[at]
+	for i := range warmed.others {
+		sample.OtherCPU[i] -= warmed.others[i]
 	}
 	if s.check != nil {
 		if err = s.check(); err != nil {
@@ -130,8 +130,8 @@ type cpuTimes struct {
 // used is the processor time so far.
 func (s *subject) used() cpuTimes {
 	u := cpuTimes{server: s.cpu(), others: make([]time.Duration, len(s.others))}
-	for at, cpu := range s.others {
-		u.others[at] = cpu()
+	for i, cpu := range s.others {
+		u.others[i] = cpu()
 	}
 	return u
 }

@@ -68,11 +68,11 @@ func (s *Sample) merge(other *Sample) {
 	s.latencies.Merge(other.latencies)
 	s.ServerCPU += other.ServerCPU
 	s.SettledCPU += other.SettledCPU
-	for at, one := range other.OtherCPU {
-		if at == len(s.OtherCPU) {
+	for i, one := range other.OtherCPU {
+		if i == len(s.OtherCPU) {
 			s.OtherCPU = append(s.OtherCPU, 0)
 		}
-		s.OtherCPU[at] += one
+		s.OtherCPU[i] += one
 	}
 	for outcome, count := range other.Errors {
 		s.Errors[outcome] += count

@@ -127,8 +127,8 @@ const queriesOfKind = 96
 // paths returns the requests of a kind.
 func (k queryKind) paths(documents int) []string {
 	paths := make([]string, queriesOfKind)
-	for at := range paths {
-		paths[at] = "/api/v1/search?limit=25&" + k.query(documents, at)
+	for i := range paths {
+		paths[i] = "/api/v1/search?limit=25&" + k.query(documents, i)
 	}
 	return paths
 }
@@ -163,15 +163,15 @@ func (s *server) driveQueries(ctx context.Context, report *Report, documents int
 	}
 	// The step is coprime to the number of queries, so that it visits all of them.
 	turned := make([]string, len(mix))
-	for at := range mix {
-		turned[at] = mix[at*101%len(mix)]
+	for i := range mix {
+		turned[i] = mix[i*101%len(mix)]
 	}
 	pair(RunSearch, "all of these in turn", turned)
 	if err := report.drive(ctx, s.config, subjects...); err != nil {
 		return err
 	}
-	for at := 1; at < len(subjects); at += 2 {
-		report.compareWith(subjects[at], 95, "2 ms", searchTargetMicros, 1)
+	for i := 1; i < len(subjects); i += 2 {
+		report.compareWith(subjects[i], 95, "2 ms", searchTargetMicros, 1)
 	}
 	return nil
 }

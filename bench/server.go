@@ -135,9 +135,9 @@ func (s *server) each(ctx context.Context, n int, call func(api *client.API, at 
 	numbers := make(chan int)
 	go func() {
 		defer close(numbers)
-		for at := range n {
+		for i := range n {
 			select {
-			case numbers <- at:
+			case numbers <- i:
 			case <-ctx.Done():
 				return
 			}
@@ -149,8 +149,8 @@ func (s *server) each(ctx context.Context, n int, call func(api *client.API, at 
 		group.Go(func() {
 			api := &client.API{Host: s.host, Credential: s.api.Credential}
 			defer api.Close()
-			for at := range numbers {
-				if err := call(api, at); err != nil {
+			for i := range numbers {
+				if err := call(api, i); err != nil {
 					failures[slot] = err
 					cancel()
 					return

@@ -50,8 +50,8 @@ func findID(body []byte, before string) (string, bool) {
 func clients(address string, n int, newExchange func(at int) exchange) connect {
 	return func() (fleet, error) {
 		exchanges := make([]exchange, n)
-		for at := range exchanges {
-			exchanges[at] = newExchange(at)
+		for i := range exchanges {
+			exchanges[i] = newExchange(i)
 		}
 		return dialAll(address, exchanges)
 	}
@@ -79,12 +79,12 @@ const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 
 // next returns a new content, valid until the next call.
 func (f *filler) next() []byte {
-	for at := 0; at < len(f.text); {
+	for i := 0; i < len(f.text); {
 		bits := f.dice.Uint64()
-		for range min(10, len(f.text)-at) {
-			f.text[at] = alphabet[bits&63]
+		for range min(10, len(f.text)-i) {
+			f.text[i] = alphabet[bits&63]
 			bits >>= 6
-			at++
+			i++
 		}
 	}
 	return f.text
@@ -147,8 +147,8 @@ const filesPerWriter = 8
 // writer returns to a project as late as possible.
 func writerPaths(projects []string, writer, writers int) []string {
 	var mine []string
-	for at := writer % len(projects); at < len(projects); at += writers {
-		mine = append(mine, projects[at])
+	for i := writer % len(projects); i < len(projects); i += writers {
+		mine = append(mine, projects[i])
 	}
 	var paths []string
 	for file := range filesPerWriter {

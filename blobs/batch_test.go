@@ -23,8 +23,8 @@ func batchOf(t testing.TB, s *Store, contents [][]byte) *Batch {
 	return b
 }
 
-// TestBatch commits contents while others are recent, and reads them after another start.
-func TestBatch(t *testing.T) {
+// TestBatchIsReadAfterReopen commits contents while others are recent, and reads them after another start.
+func TestBatchIsReadAfterReopen(t *testing.T) {
 	dir := t.TempDir()
 	s := mustOpen(t, Options{Dir: dir, CacheBytes: 1})
 	r := rand.New(rand.NewPCG(1, 2))
@@ -88,9 +88,9 @@ func TestBatchAbandoned(t *testing.T) {
 	}
 }
 
-// TestBatchesOfTheSame merges packs that have the same contents: the new one has one copy, also of
+// TestMergeKeepsOneCopy merges packs that have the same contents: the new one has one copy, also of
 // those whose blocks have other contents beside them, and nothing is lost.
-func TestBatchesOfTheSame(t *testing.T) {
+func TestMergeKeepsOneCopy(t *testing.T) {
 	s := mustOpen(t, Options{Dir: t.TempDir(), CacheBytes: 1})
 	r := rand.New(rand.NewPCG(3, 4))
 	var shared [][]byte

@@ -157,8 +157,8 @@ func TestReplayStoresDamagedAgain(t *testing.T) {
 func TestCheckFindsDamage(t *testing.T) {
 	w := newDamagedStore(t)
 	for range 2 {
-		for at, content := range [][]byte{w.first, w.sound} {
-			w.Add(uint64(at+4), Sum(content), bytes.Clone(content))
+		for i, content := range [][]byte{w.first, w.sound} {
+			w.Add(uint64(i+4), Sum(content), bytes.Clone(content))
 		}
 	}
 	var damaged []Unread

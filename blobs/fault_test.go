@@ -116,9 +116,9 @@ func holds(s *Store, n int, mayBeDropped bool) error {
 
 // TestCrashAtEveryStep stops the machine at every operation of the story, in three ways.
 func TestCrashAtEveryStep(t *testing.T) {
-	for at := 1; ; at += stride {
+	for i := 1; ; i += stride {
 		d := disktest.New()
-		d.CrashAt = at
+		d.CrashAt = i
 		done := 0
 		if s, err := openOn(d); err == nil {
 			for n := 1; n <= storyChapters && writeChapter(s, n) == nil; n++ {
@@ -129,23 +129,23 @@ func TestCrashAtEveryStep(t *testing.T) {
 		for kind := range disktest.CrashKinds {
 			after := d.AfterCrash(kind)
 			if _, err := verify(after, "d", nil); err != nil {
-				t.Fatalf("crash at %d, kind %d: verify: %v", at, kind, err)
+				t.Fatalf("crash at %d, kind %d: verify: %v", i, kind, err)
 			}
 			s, err := openOn(after)
 			if err != nil {
-				t.Fatalf("crash at %d, kind %d: open: %v", at, kind, err)
+				t.Fatalf("crash at %d, kind %d: open: %v", i, kind, err)
 			}
 			if err := holds(s, done, done >= storyChapters-1); err != nil {
-				t.Fatalf("crash at %d, kind %d, after chapter %d: %v", at, kind, done, err)
+				t.Fatalf("crash at %d, kind %d, after chapter %d: %v", i, kind, done, err)
 			}
 			// The log is replayed from the chapter that was not finished.
 			for n := done + 1; n <= storyChapters; n++ {
 				if err := writeChapter(s, n); err != nil {
-					t.Fatalf("crash at %d, kind %d: chapter %d: %v", at, kind, n, err)
+					t.Fatalf("crash at %d, kind %d: chapter %d: %v", i, kind, n, err)
 				}
 			}
 			if err := holds(s, storyChapters, true); err != nil {
-				t.Fatalf("crash at %d, kind %d: end: %v", at, kind, err)
+				t.Fatalf("crash at %d, kind %d: end: %v", i, kind, err)
 			}
 			s.Close()
 			// All files are in the manifest, or Open has removed them.
@@ -153,12 +153,12 @@ func TestCrashAtEveryStep(t *testing.T) {
 				t.Fatal(err)
 			}
 			if n := len(after.Files()); n != s.Stats().Packs+1 {
-				t.Fatalf("crash at %d, kind %d: %d files for %d packs", at, kind, n, s.Stats().Packs)
+				t.Fatalf("crash at %d, kind %d: %d files for %d packs", i, kind, n, s.Stats().Packs)
 			}
 			s.Close()
 		}
-		if d.Ops < at {
-			if done != storyChapters || at < 100 {
+		if d.Ops < i {
+			if done != storyChapters || i < 100 {
 				t.Fatalf("the story ended at chapter %d after %d operations", done, d.Ops)
 			}
 			return
@@ -169,57 +169,57 @@ func TestCrashAtEveryStep(t *testing.T) {
 // TestEveryOperationFailsOnce lets each operation fail once; the caller tries again, and opens
 // the store again and replays where the store asks for it.
 func TestEveryOperationFailsOnce(t *testing.T) {
-	for at := 1; ; at += stride {
+	for i := 1; ; i += stride {
 		d := disktest.New()
-		d.FailAt = at
+		d.FailAt = i
 		s, err := openOn(d)
 		if err != nil {
 			if s, err = openOn(d); err != nil {
-				t.Fatalf("fault at %d: second open: %v", at, err)
+				t.Fatalf("fault at %d: second open: %v", i, err)
 			}
 		}
 		for n := 1; n <= storyChapters; n++ {
 			before := d.Ops
 			err := writeChapter(s, n)
-			if err != nil && before >= at {
-				t.Fatalf("fault at %d: a later chapter fails: %v", at, err)
+			if err != nil && before >= i {
+				t.Fatalf("fault at %d: a later chapter fails: %v", i, err)
 			}
 			last := n == storyChapters
 			if herr := holds(s, n, last); herr != nil && !errors.Is(herr, disktest.ErrInjected) {
-				t.Fatalf("fault at %d: chapter %d after %v: %v", at, n, err, herr)
+				t.Fatalf("fault at %d: chapter %d after %v: %v", i, n, err, herr)
 			}
 			if errors.Is(err, ErrUncertain) {
 				if perr := s.Pack(1); !errors.Is(perr, ErrUncertain) {
-					t.Fatalf("fault at %d: pack after an unknown outcome: %v", at, perr)
+					t.Fatalf("fault at %d: pack after an unknown outcome: %v", i, perr)
 				}
 				s.Close()
 				if s, err = openOn(d); err != nil {
-					t.Fatalf("fault at %d: open after an unknown outcome: %v", at, err)
+					t.Fatalf("fault at %d: open after an unknown outcome: %v", i, err)
 				}
 				add(s, n)
 				if err := holds(s, n, last); err != nil {
-					t.Fatalf("fault at %d: chapter %d after opening anew: %v", at, n, err)
+					t.Fatalf("fault at %d: chapter %d after opening anew: %v", i, n, err)
 				}
 				n--
 			} else if err != nil {
 				n--
 			}
 		}
-		over := d.Ops < at
+		over := d.Ops < i
 		d.FailAt = 0
 		if err := holds(s, storyChapters, true); err != nil {
-			t.Fatalf("fault at %d: end: %v", at, err)
+			t.Fatalf("fault at %d: end: %v", i, err)
 		}
 		s.Close()
 		after := d.AfterCrash(disktest.CrashKeepsNothing)
 		if _, err := verify(after, "d", nil); err != nil {
-			t.Fatalf("fault at %d: verify: %v", at, err)
+			t.Fatalf("fault at %d: verify: %v", i, err)
 		}
 		if s, err = openOn(after); err != nil {
-			t.Fatalf("fault at %d: last open: %v", at, err)
+			t.Fatalf("fault at %d: last open: %v", i, err)
 		}
 		if err := holds(s, storyChapters, true); err != nil {
-			t.Fatalf("fault at %d: durable end: %v", at, err)
+			t.Fatalf("fault at %d: durable end: %v", i, err)
 		}
 		s.Close()
 		if over {
@@ -233,7 +233,7 @@ func TestEveryOperationFailsOnce(t *testing.T) {
 // batch.
 func TestAddDuringAFailedBatch(t *testing.T) {
 	content := []byte("a license that many have")
-	for at := 1; ; at++ {
+	for i := 1; ; i++ {
 		d := disktest.New()
 		s, err := openOn(d)
 		if err != nil {
@@ -246,7 +246,7 @@ func TestAddDuringAFailedBatch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.FailAt = d.Ops + at
+		d.FailAt = d.Ops + i
 		added := false
 		d.Before = func(_, path string) {
 			if strings.Contains(path, manifestName) {
@@ -267,7 +267,7 @@ func TestAddDuringAFailedBatch(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got, err := s.Get(Sum(content)); !bytes.Equal(got, content) {
-				t.Errorf("fault at %d: %q, %v", at, got, err)
+				t.Errorf("fault at %d: %q, %v", i, got, err)
 			}
 		}
 		s.Close()
@@ -323,17 +323,17 @@ func TestEveryByteIsGuarded(t *testing.T) {
 	}
 	s.Close()
 	for name, n := range end.Files() {
-		for at := 0; at < len(n.Data); at += stride {
+		for i := 0; i < len(n.Data); i += stride {
 			// Inside an index page any byte is as good as any other.
-			if at%7 != 0 && at > 1500 && at < len(n.Data)-footerBytes {
+			if i%7 != 0 && i > 1500 && i < len(n.Data)-footerBytes {
 				continue
 			}
 			d := end.AfterCrash(disktest.CrashKeepsAll)
-			d.Files()[name].Data[at] ^= 1 << (at % 8)
-			damaged(t, d, all, name, fmt.Sprintf("bit flip at %d", at))
+			d.Files()[name].Data[i] ^= 1 << (i % 8)
+			damaged(t, d, all, name, fmt.Sprintf("bit flip at %d", i))
 			d = end.AfterCrash(disktest.CrashKeepsAll)
-			d.Files()[name].Data = d.Files()[name].Data[:at]
-			damaged(t, d, all, name, fmt.Sprintf("cut at %d", at))
+			d.Files()[name].Data = d.Files()[name].Data[:i]
+			damaged(t, d, all, name, fmt.Sprintf("cut at %d", i))
 		}
 	}
 	for name := range end.Files() {
@@ -427,8 +427,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestSpaceIsCheckedFirst refuses a pack for which there is no room, and writes nothing of it.
-func TestSpaceIsCheckedFirst(t *testing.T) {
+// TestPackWithoutRoomWritesNothing refuses a pack for which there is no room, and writes nothing of it.
+func TestPackWithoutRoomWritesNothing(t *testing.T) {
 	d := disktest.New()
 	room := func(int64) error { return nil }
 	s, err := Open(Options{Dir: "d", CacheBytes: 1, disk: d,

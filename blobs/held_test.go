@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestPackedAndHeld lists what is in packs, and asks for it without keeping it from being dropped.
-func TestPackedAndHeld(t *testing.T) {
+// TestHoldsDoesNotKeepABlob lists what is in packs, and asks for it without keeping it from being dropped.
+func TestHoldsDoesNotKeepABlob(t *testing.T) {
 	s := mustOpen(t, Options{Dir: t.TempDir()})
 	defer s.Close()
 	want := map[Hash]bool{}

@@ -151,8 +151,8 @@ func (s *Store) mergePacks(
 	for _, p := range inputs {
 		m.blobs += p.footer.blobs
 	}
-	for at, p := range inputs {
-		if err := m.copyPack(p, inputs[at+1:], keep); err != nil {
+	for i, p := range inputs {
+		if err := m.copyPack(p, inputs[i+1:], keep); err != nil {
 			return err
 		}
 	}

@@ -359,13 +359,13 @@ func (p *pack) check(
 		if k.Codec == disk.CodecZstd {
 			dst = raw
 		}
-		for at, e := range entries {
+		for i, e := range entries {
 			content, err := p.cut(e, raw)
 			if err == nil && each != nil {
 				each(e.hash, int64(len(content)))
 			}
 			if err != nil {
-				if err := note(err, entries[at:at+1]); err != nil {
+				if err := note(err, entries[i:i+1]); err != nil {
 					return err
 				}
 			}

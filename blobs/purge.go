@@ -10,9 +10,9 @@ import (
 func (s *Store) Forget(hashes []Hash) {
 	s.packing.Lock()
 	defer s.packing.Unlock()
-	for at := range hashes {
-		s.damaged.remove(&hashes[at])
-		s.recent.Add(-s.shard(&hashes[at]).forget(&hashes[at]))
+	for i := range hashes {
+		s.damaged.remove(&hashes[i])
+		s.recent.Add(-s.shard(&hashes[i]).forget(&hashes[i]))
 	}
 }
 
@@ -47,8 +47,8 @@ func (s *Store) Purge(hashes []Hash) error {
 }
 
 func (p *pack) hasAny(hashes []Hash) (bool, error) {
-	for at := range hashes {
-		if _, ok, err := p.find(&hashes[at]); ok || err != nil {
+	for i := range hashes {
+		if _, ok, err := p.find(&hashes[i]); ok || err != nil {
 			return ok, err
 		}
 	}

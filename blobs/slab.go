@@ -117,8 +117,8 @@ func (l *slabs) find(h *Hash) (*slab, *record) {
 		return nil, nil
 	}
 	tag, mask := tagOf(h), t.mask()
-	for at := tag & mask; t.slots[at] != 0; at = (at + 1) & mask {
-		if slot := t.slots[at]; uint32(slot>>32) == tag {
+	for i := tag & mask; t.slots[i] != 0; i = (i + 1) & mask {
+		if slot := t.slots[i]; uint32(slot>>32) == tag {
 			p := place(slot)
 			s := l.slots[p.slot()]
 			if r := &s.records[p.nth()]; r.hash == *h {

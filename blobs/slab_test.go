@@ -17,12 +17,12 @@ func (l *slabs) check(t rapid.TB) {
 	t.Helper()
 	var bytes, all int64
 	var counts [3]int
-	for at, s := range l.slots {
+	for i, s := range l.slots {
 		if s == nil {
 			continue
 		}
-		if s.slot != uint32(at) {
-			t.Fatalf("slab %d has the number %d", at, s.slot)
+		if s.slot != uint32(i) {
+			t.Fatalf("slab %d has the number %d", i, s.slot)
 		}
 		all += int64(cap(s.bytes))
 		recents := 0
@@ -33,14 +33,14 @@ func (l *slabs) check(t rapid.TB) {
 				recents++
 			}
 			if _, found := l.find(&r.hash); r.state != isGone && found != r {
-				t.Fatalf("record %d of slab %d is not found", nth, at)
+				t.Fatalf("record %d of slab %d is not found", nth, i)
 			}
 			if r.state != isGone && Sum(s.content(r)) != r.hash {
-				t.Fatalf("record %d of slab %d has another content", nth, at)
+				t.Fatalf("record %d of slab %d has another content", nth, i)
 			}
 		}
 		if recents != s.recent || s.cached && recents > 0 {
-			t.Fatalf("slab %d has %d recent blobs and counts %d", at, recents, s.recent)
+			t.Fatalf("slab %d has %d recent blobs and counts %d", i, recents, s.recent)
 		}
 	}
 	for s := l.first; s != nil; s = s.next {
@@ -132,8 +132,8 @@ func startsWith(content []byte, prefixOfHash uint64) bool {
 	return prefix(&h) == prefixOfHash
 }
 
-// TestReadBlobsStay keeps more than fits and reads some of it all the time: these stay.
-func TestReadBlobsStay(t *testing.T) {
+// TestCacheKeepsWhatIsRead keeps more than fits and reads some of it all the time: these stay.
+func TestCacheKeepsWhatIsRead(t *testing.T) {
 	var sh shard
 	sh.init(256 << 10)
 	var read, other []Hash
@@ -147,16 +147,16 @@ func TestReadBlobsStay(t *testing.T) {
 		} else {
 			other = append(other, h)
 		}
-		for at := range read {
+		for i := range read {
 			if n%10 == 0 {
-				sh.get(&read[at])
+				sh.get(&read[i])
 			}
 		}
 	}
 	sh.mu.check(t)
 	there := func(hashes []Hash) (found int) {
-		for at := range hashes {
-			if _, ok := sh.get(&hashes[at]); ok {
+		for i := range hashes {
+			if _, ok := sh.get(&hashes[i]); ok {
 				found++
 			}
 		}
@@ -170,8 +170,8 @@ func TestReadBlobsStay(t *testing.T) {
 	}
 }
 
-// TestReadersKeepWhatLeaves holds contents while the cache is filled many times over.
-func TestReadersKeepWhatLeaves(t *testing.T) {
+// TestContentsStayValidAfterEviction holds contents while the cache is filled many times over.
+func TestContentsStayValidAfterEviction(t *testing.T) {
 	var sh shard
 	sh.init(64 << 10)
 	var all sync.WaitGroup
@@ -192,8 +192,8 @@ func TestReadersKeepWhatLeaves(t *testing.T) {
 				if got, ok := sh.get(&h); ok {
 					held[n%50], hashes[n%50] = got, h
 				}
-				for at := range held {
-					if n%50 == 0 && held[at] != nil && Sum(held[at]) != hashes[at] {
+				for i := range held {
+					if n%50 == 0 && held[i] != nil && Sum(held[i]) != hashes[i] {
 						t.Error("a content changed while it was read")
 					}
 				}
@@ -251,8 +251,8 @@ func TestRecordsHavePointersNowhere(t *testing.T) {
 	pointers = func(of reflect.Type) bool {
 		switch of.Kind() {
 		case reflect.Struct:
-			for at := range of.NumField() {
-				if pointers(of.Field(at).Type) {
+			for i := range of.NumField() {
+				if pointers(of.Field(i).Type) {
 					return true
 				}
 			}

@@ -35,8 +35,8 @@ func sortByNumber[T any](
 	all []T, number func(*T) uint64, compare func(a, b T) int, yield func(),
 ) {
 	first, last := ^uint64(0), uint64(0)
-	for at := range all {
-		n := number(&all[at])
+	for i := range all {
+		n := number(&all[i])
 		first, last = min(first, n), max(last, n)
 	}
 	width := (last-first)/sortBuckets + 1
@@ -49,22 +49,22 @@ func sortParts[T any](
 	all []T, bucket func(*T) int, compare func(a, b T) int, yield func(),
 ) {
 	var ends [sortBuckets]int
-	for at := range all {
-		ends[bucket(&all[at])]++
+	for i := range all {
+		ends[bucket(&all[i])]++
 	}
 	next := ends
 	sum := 0
-	for at := range ends {
-		next[at], sum = sum, sum+ends[at]
-		ends[at] = sum
+	for i := range ends {
+		next[i], sum = sum, sum+ends[i]
+		ends[i] = sum
 	}
 	yield()
-	for at, end := range ends {
-		for next[at] < end {
+	for i, end := range ends {
+		for next[i] < end {
 			// The first element that is not placed goes to the next place of its bucket.
-			to := bucket(&all[next[at]])
-			if to != at {
-				all[next[at]], all[next[to]] = all[next[to]], all[next[at]]
+			to := bucket(&all[next[i]])
+			if to != i {
+				all[next[i]], all[next[to]] = all[next[to]], all[next[i]]
 			}
 			next[to]++
 		}

@@ -16,11 +16,11 @@ func TestSortsAreThoseOfTheLibrary(t *testing.T) {
 	for _, spread := range []uint64{1, 2, 255, 256, 257, 1 << 20, 1 << 63} {
 		for _, n := range []int{0, 1, 2, 300, 2000} {
 			entries, packings := make([]entry, n), make([]packing, n)
-			for at := range n {
-				binary.BigEndian.PutUint64(entries[at].hash[:], r.Uint64N(spread))
-				binary.BigEndian.PutUint64(entries[at].hash[24:], r.Uint64N(spread))
-				packings[at].prefix = prefix(&entries[at].hash)
-				packings[at].position = r.Uint64N(spread) + 1<<62
+			for i := range n {
+				binary.BigEndian.PutUint64(entries[i].hash[:], r.Uint64N(spread))
+				binary.BigEndian.PutUint64(entries[i].hash[24:], r.Uint64N(spread))
+				packings[i].prefix = prefix(&entries[i].hash)
+				packings[i].position = r.Uint64N(spread) + 1<<62
 			}
 			yields := 0
 			yield := func() { yields++ }
@@ -30,8 +30,8 @@ func TestSortsAreThoseOfTheLibrary(t *testing.T) {
 			if !slices.EqualFunc(gotEntries, entries, func(a, b entry) bool { return a.hash == b.hash }) {
 				t.Errorf("%d entries of %d hashes are not sorted", n, spread)
 			}
-			for at := range entries {
-				entries[at].block, entries[at].at = r.Uint64N(spread)+1<<40, r.Uint32N(9)
+			for i := range entries {
+				entries[i].block, entries[i].at = r.Uint64N(spread)+1<<40, r.Uint32N(9)
 			}
 			byBlock := func(a, b entry) int {
 				return cmp.Or(cmp.Compare(a.block, b.block), cmp.Compare(a.at, b.at))

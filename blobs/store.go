@@ -370,8 +370,8 @@ func (s *Store) Pack(upTo uint64) error {
 	if err := s.swap([]*pack{p}, nil, nil); err != nil {
 		return err
 	}
-	for at, one := range all {
-		if at%sortBuckets == 0 {
+	for i, one := range all {
+		if i%sortBuckets == 0 {
 			s.yield()
 		}
 		if s.damaged.some.Load() {

@@ -79,11 +79,11 @@ func (t *table) move(tag uint32, from, to place) {
 func (t *table) remove(tag uint32, p place) {
 	free := t.find(tag, p)
 	mask := t.mask()
-	for at := (free + 1) & mask; t.slots[at] != 0; at = (at + 1) & mask {
-		home := uint32(t.slots[at]>>32) & mask
-		if (at-home)&mask >= (at-free)&mask {
-			t.slots[free] = t.slots[at]
-			free = at
+	for i := (free + 1) & mask; t.slots[i] != 0; i = (i + 1) & mask {
+		home := uint32(t.slots[i]>>32) & mask
+		if (i-home)&mask >= (i-free)&mask {
+			t.slots[free] = t.slots[i]
+			free = i
 		}
 	}
 	t.slots[free] = 0

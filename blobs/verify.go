@@ -81,8 +81,8 @@ func (l *spoiledList) note(err error, of []entry) error {
 		return err
 	}
 	one := spoiled{fault: err}
-	for at := range of {
-		one.of = append(one.of, of[at].hash)
+	for i := range of {
+		one.of = append(one.of, of[i].hash)
 	}
 	*l = append(*l, one)
 	return nil
@@ -103,8 +103,8 @@ func (l spoiledList) report(d disk.Disk, dir string, m manifest, r *Report) erro
 	}
 	for _, one := range l {
 		list := &r.Repaired
-		for at := range one.of {
-			if _, err := readSound(packs, &one.of[at]); err != nil {
+		for i := range one.of {
+			if _, err := readSound(packs, &one.of[i]); err != nil {
 				list = &r.Damage
 			}
 		}

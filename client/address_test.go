@@ -112,13 +112,13 @@ func TestAddressThatAnsweredLast(t *testing.T) {
 	other, atOther := script(t, answer(200, fine))
 	client, waits := clocked(t, nil, dead(t), live.URL, other.URL)
 	patch := &Request{Method: "PATCH", Path: "/"}
-	for at, want := range []int32{1, 1, 2, 2} {
+	for i, want := range []int32{1, 1, 2, 2} {
 		_, err := client.Do(t.Context(), patch)
-		if (err != nil) != (at == 2) {
-			t.Errorf("request %d: %v", at, err)
+		if (err != nil) != (i == 2) {
+			t.Errorf("request %d: %v", i, err)
 		}
 		if got := client.addresses.current.Load(); got != want {
-			t.Errorf("request %d: the next one begins at %d, want %d", at, got, want)
+			t.Errorf("request %d: the next one begins at %d, want %d", i, got, want)
 		}
 	}
 	if atOther.Load() != 1 || len(*waits) > 0 {
@@ -142,8 +142,8 @@ func TestRoundsEnd(t *testing.T) {
 	_, err = client.Do(t.Context(), &Request{Method: "PATCH", Path: "/"})
 	var lost *UnreachableError
 	var total time.Duration
-	for at, wait := range *waits {
-		if total += wait; wait < min(firstPause<<at, roundPauseMax) || wait > roundPauseMax {
+	for i, wait := range *waits {
+		if total += wait; wait < min(firstPause<<i, roundPauseMax) || wait > roundPauseMax {
 			t.Errorf("waits %v", *waits)
 		}
 	}

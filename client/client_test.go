@@ -49,8 +49,8 @@ func script(t *testing.T, handlers ...http.HandlerFunc) (*httptest.Server, *atom
 
 func answer(status int, body string, header ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
-		for at := 0; at < len(header); at += 2 {
-			w.Header().Set(header[at], header[at+1])
+		for i := 0; i < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
 		}
 		w.WriteHeader(status)
 		_, _ = w.Write([]byte(body))
@@ -194,9 +194,9 @@ func TestMoreAttempts(t *testing.T) {
 	if !errors.As(err, &failure) || failure.Answer.Status != 503 || count.Load() != 8 {
 		t.Errorf("error %v after %d attempts", err, count.Load())
 	}
-	for at, least := range []time.Duration{1, 2, 4, 8, 16, 16, 16} {
-		if least *= firstPause; (*waits)[at] < least || (*waits)[at] > 2*least {
-			t.Errorf("pause %s, want %s and up to as much again", (*waits)[at], least)
+	for i, least := range []time.Duration{1, 2, 4, 8, 16, 16, 16} {
+		if least *= firstPause; (*waits)[i] < least || (*waits)[i] > 2*least {
+			t.Errorf("pause %s, want %s and up to as much again", (*waits)[i], least)
 		}
 	}
 }
@@ -452,12 +452,12 @@ func TestProfilesChangeTogether(t *testing.T) {
 		t.Errorf("no profiles: %v", err)
 	}
 	var group sync.WaitGroup
-	for at := range 20 {
+	for i := range 20 {
 		group.Go(func() {
 			err := folders.ChangeProfiles(t.Context(), func(all *Profiles) error {
 				one := profile
-				one.Handle = "h" + strconv.Itoa(at)
-				all.ByName["p"+strconv.Itoa(at)] = one
+				one.Handle = "h" + strconv.Itoa(i)
+				all.ByName["p"+strconv.Itoa(i)] = one
 				all.Default = "p0"
 				return nil
 			})

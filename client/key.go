@@ -45,8 +45,8 @@ func ParseKey(text []byte) (ed25519.PrivateKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("this is not a private key: %w", err)
 	}
-	private, is := key.(ed25519.PrivateKey)
-	if !is {
+	private, ok := key.(ed25519.PrivateKey)
+	if !ok {
 		return nil, fmt.Errorf("this is no Ed25519 key but a %T", key)
 	}
 	return private, nil

@@ -148,11 +148,11 @@ func newFixture(t *testing.T, plain bool) *fixture {
 		}
 		f.identities = append(f.identities, one)
 	}
-	for at, m := range f.members {
+	for i, m := range f.members {
 		n, err := Listen(Config{
-			Member: m.Number, Address: m.Address, Identity: f.identities[at], Order: f.order,
+			Member: m.Number, Address: m.Address, Identity: f.identities[i], Order: f.order,
 			Noted: func(note []byte) { f.notes <- string(note) }, Asked: answerTest,
-			Log: slog.New(slog.DiscardHandler), ln: listeners[at],
+			Log: slog.New(slog.DiscardHandler), ln: listeners[i],
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -219,9 +219,9 @@ func TestNetwork(t *testing.T) {
 		t.Run(fmt.Sprintf("plain=%v", plain), func(t *testing.T) {
 			f := newFixture(t, plain)
 			boxes := make([]*inbox, 3)
-			for at, n := range f.networks {
-				boxes[at] = &inbox{got: make(chan *raftpb.Message, 100)}
-				n.Serve(boxes[at])
+			for i, n := range f.networks {
+				boxes[i] = &inbox{got: make(chan *raftpb.Message, 100)}
+				n.Serve(boxes[i])
 			}
 			large := bytes.Repeat([]byte("x"), 5<<20)
 			// What is sent BEFORE there is a connection may be lost.

@@ -9,9 +9,9 @@ import (
 func TestFormatsAreAnnounced(t *testing.T) {
 	f := newFixture(t, true)
 	boxes := make([]*inbox, len(f.networks))
-	for at, n := range f.networks {
-		boxes[at] = &inbox{understands: uint64(at + 5), announced: make(chan [2]uint64, 100)}
-		n.Serve(boxes[at])
+	for i, n := range f.networks {
+		boxes[i] = &inbox{understands: uint64(i + 5), announced: make(chan [2]uint64, 100)}
+		n.Serve(boxes[i])
 	}
 	heard := map[uint64]uint64{}
 	for len(heard) < 2 {

@@ -145,14 +145,14 @@ func (a *agreeing) read(at int) (sum uint64) {
 func TestJournalsOverNetwork(t *testing.T) {
 	f := newFixture(t, false)
 	a := &agreeing{t: t, patience: time.After(2 * time.Minute)}
-	for at, n := range f.networks {
+	for i, n := range f.networks {
 		dir := t.TempDir()
 		if err := replica.Begin(filepath.Join(dir, "raft"), f.members, 0); err != nil {
 			t.Fatal(err)
 		}
 		j, _, err := replica.OpenJournal(
 			journal.Options{Dir: filepath.Join(dir, "log"), ReserveBytes: -1},
-			replica.Options{Member: f.members[at].Number, Dir: filepath.Join(dir, "raft"), Transport: n})
+			replica.Options{Member: f.members[i].Number, Dir: filepath.Join(dir, "raft"), Transport: n})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,9 +178,9 @@ func TestJournalsOverNetwork(t *testing.T) {
 	if least == 0 {
 		t.Error("no entry was acknowledged")
 	}
-	for at := range a.journals {
-		if sum := a.read(at); sum < least || sum > most {
-			t.Errorf("%d has %d, want %d to %d", at+1, sum, least, most)
+	for i := range a.journals {
+		if sum := a.read(i); sum < least || sum > most {
+			t.Errorf("%d has %d, want %d to %d", i+1, sum, least, most)
 		}
 	}
 }

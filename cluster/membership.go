@@ -273,14 +273,14 @@ func (m *Membership) ask(ctx context.Context, members []replica.Member) []Asked 
 	defer cancel()
 	all := make([]Asked, len(members))
 	var asking sync.WaitGroup
-	for at, one := range members {
-		all[at].Member = one
+	for i, one := range members {
+		all[i].Member = one
 		asking.Go(func() {
 			if one.Number == m.settings.Number {
-				all[at].Status = m.Status()
+				all[i].Status = m.Status()
 				return
 			}
-			all[at].Status, all[at].Err = m.network.Status(ctx, one.Number)
+			all[i].Status, all[i].Err = m.network.Status(ctx, one.Number)
 		})
 	}
 	asking.Wait()

@@ -52,16 +52,16 @@ func TestManyWritesDelayNoOtherCaller(t *testing.T) {
 	} {
 		a := newAdmission(4)
 		var permits []*permit
-		for at := range 1000 {
-			permits = append(permits, a.ask(flood(at), id.New(6, [10]byte{byte(at), byte(at >> 8)})))
+		for i := range 1000 {
+			permits = append(permits, a.ask(flood(i), id.New(6, [10]byte{byte(i), byte(i >> 8)})))
 		}
 		other := a.ask(partyAt("198.51.100.7", otherAgent), projectNumber(1))
 		if other.running {
 			t.Fatalf("%s: more than the bound run", name)
 		}
 		served := 0
-		for at := 0; !other.running; at++ {
-			a.leave(permits[at])
+		for i := 0; !other.running; i++ {
+			a.leave(permits[i])
 			served++
 		}
 		if served > 2 {
@@ -79,15 +79,15 @@ func TestBusyProjectLeavesRoomForOthers(t *testing.T) {
 	a := newAdmission(4)
 	busy := projectNumber(1)
 	var permits []*permit
-	for at := range 1000 {
-		who := party{network: id.New(3, [10]byte{byte(at), byte(at >> 8)})}
+	for i := range 1000 {
+		who := party{network: id.New(3, [10]byte{byte(i), byte(i >> 8)})}
 		permits = append(permits, a.ask(who, busy))
 	}
 	if running, waiting := a.counts(); running != 2 || waiting != 998 {
 		t.Fatalf("%d run and %d wait", running, waiting)
 	}
-	for at := range 2 {
-		if !a.ask(partyAt("198.51.100.7", otherAgent), projectNumber(2+at)).running {
+	for i := range 2 {
+		if !a.ask(partyAt("198.51.100.7", otherAgent), projectNumber(2+i)).running {
 			t.Error("another project waits")
 		}
 	}
@@ -95,12 +95,12 @@ func TestBusyProjectLeavesRoomForOthers(t *testing.T) {
 		t.Error("more than the bound run")
 	}
 	// The writes of the project are served in turn.
-	for at := range 500 {
-		if !permits[at].running {
-			t.Fatalf("write %d waits", at)
+	for i := range 500 {
+		if !permits[i].running {
+			t.Fatalf("write %d waits", i)
 		}
-		a.leave(permits[at])
-		a.leave(permits[at])
+		a.leave(permits[i])
+		a.leave(permits[i])
 	}
 }
 
@@ -120,17 +120,17 @@ func TestWaitsAreBounded(t *testing.T) {
 	for range writeTicks - 1 {
 		a.tick()
 	}
-	for at, one := range append(slices.Clone(early), late...) {
+	for i, one := range append(slices.Clone(early), late...) {
 		if one.refusal != nil || isReady(one) {
-			t.Errorf("write %d was refused early", at)
+			t.Errorf("write %d was refused early", i)
 		}
 	}
 	if !a.tick() {
 		t.Error("the later ones were refused, too")
 	}
-	for at, one := range early {
+	for i, one := range early {
 		if one.refusal == nil || one.running || !isReady(one) {
-			t.Errorf("write %d still waits", at)
+			t.Errorf("write %d still waits", i)
 		}
 	}
 	a.leave(runs[0])
@@ -160,8 +160,8 @@ func TestNewestWriteIsServedFirst(t *testing.T) {
 	who := partyAt("192.0.2.1", firstAgent)
 	runs := a.ask(who, projectNumber(1))
 	var waiting []*permit
-	for at := range 5 {
-		waiting = append(waiting, a.ask(who, projectNumber(2+at)))
+	for i := range 5 {
+		waiting = append(waiting, a.ask(who, projectNumber(2+i)))
 	}
 	serve := func(want int) {
 		t.Helper()
@@ -191,7 +191,7 @@ func isReady(p *permit) bool {
 	}
 }
 
-func TestPassesAreNeitherLostNorMade(t *testing.T) {
+func TestPermitsAreNeitherLostNorDuplicated(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		total := rapid.IntRange(1, 6).Draw(t, "total")
 		a := newAdmission(total)

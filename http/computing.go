@@ -137,10 +137,10 @@ func (c *computing) remove(at int) {
 // next is the place of the request that gets the next slot.
 func (c *computing) next() int {
 	best := 0
-	for at, one := range c.mu.waiting {
+	for i, one := range c.mu.waiting {
 		than := c.mu.waiting[best]
 		if cmp.Or(one.network.compare(than.network), one.caller.compare(than.caller)) < 0 {
-			best = at
+			best = i
 		}
 	}
 	return best

@@ -116,9 +116,9 @@ func TestCallersTakeTurns(t *testing.T) {
 	var order []byte
 	for running := first; running != nil; {
 		running = c.ended(running, waiting)
-		for at, one := range waiting {
+		for i, one := range waiting {
 			if one == running {
-				order = append(order, byte('0'+at))
+				order = append(order, byte('0'+i))
 			}
 		}
 		if running != nil {

@@ -241,9 +241,9 @@ func (x *exchange) advise(refusal *fault.Error, details map[string]any) {
 		return
 	}
 	calls := make([]nextCall, len(step.Calls))
-	for at := range step.Calls {
-		one := &step.Calls[at]
-		calls[at] = nextCall{one.Operation.Name, one.Operation.Method, one.Target()}
+	for i := range step.Calls {
+		one := &step.Calls[i]
+		calls[i] = nextCall{one.Operation.Name, one.Operation.Method, one.Target()}
 	}
 	details["next_step"], details["next_calls"] = step.Text, calls
 }

@@ -20,9 +20,9 @@ func (s *Server) forwarded(x *exchange) {
 // trusted proxy. It counts the proxies.
 func (s *Server) clientIP(peer netip.Addr, forwarded string) (client netip.Addr, proxies int) {
 	list := strings.Split(forwarded, ",")
-	for at := len(list) - 1; at >= 0 && s.trusts(peer); at-- {
+	for i := len(list) - 1; i >= 0 && s.trusts(peer); i-- {
 		proxies++
-		next, err := netip.ParseAddr(strings.TrimSpace(list[at]))
+		next, err := netip.ParseAddr(strings.TrimSpace(list[i]))
 		if err != nil {
 			break
 		}

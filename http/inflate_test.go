@@ -100,9 +100,9 @@ func TestFaultsOfCodedBodies(t *testing.T) {
 				t.Errorf("%s, %s: %d %s", as, what, a.status, a.body)
 			}
 		}
-		for at := 1; at < len(whole); at++ {
-			refuse("cut at "+itoa(at), whole[:at])
-			refuse("second one cut at "+itoa(at), whole+whole[:at])
+		for i := 1; i < len(whole); i++ {
+			refuse("cut at "+itoa(i), whole[:i])
+			refuse("second one cut at "+itoa(i), whole+whole[:i])
 		}
 		for n := 1; n < 12; n++ {
 			refuse("garbage", whole+strings.Repeat("x", n))

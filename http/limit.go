@@ -79,9 +79,9 @@ func DefaultLimits() []api.RateLimit {
 			Quota: 300, WindowSeconds: 60,
 		},
 	}
-	for at := range limits {
-		if limits[at].Unit == "" {
-			limits[at].Unit = api.UnitRequests
+	for i := range limits {
+		if limits[i].Unit == "" {
+			limits[i].Unit = api.UnitRequests
 		}
 	}
 	return limits
@@ -348,10 +348,10 @@ func (s *Server) exhausted(x *exchange) error {
 func (a *limitSet) take(who *caller, millis int64) (rateState, error) {
 	now := millis * 1e6
 	state := rateState{policy: a.policy}
-	for at, one := range a.limits {
+	for i, one := range a.limits {
 		after, ok := one.take(who, now)
 		if !ok {
-			for _, taken := range a.limits[:at] {
+			for _, taken := range a.limits[:i] {
 				taken.giveBack(who, now)
 			}
 			state.tightest, state.level = one, after

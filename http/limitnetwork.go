@@ -26,9 +26,9 @@ func bucketsOf(one api.RateLimit, keys int) *limit {
 	if one.Unit != api.UnitRequests || one.Scope != ScopeIP && one.Scope != ScopeCategory {
 		return l
 	}
-	for at, network := range widerNetworks {
+	for i, network := range widerNetworks {
 		quota := min(one.Quota, math.MaxInt32) * network.times
-		l.wider[at] = newBuckets(quota, one.WindowSeconds, max(ways, keys/widerKeysPart))
+		l.wider[i] = newBuckets(quota, one.WindowSeconds, max(ways, keys/widerKeysPart))
 	}
 	return l
 }
@@ -44,9 +44,9 @@ type place struct {
 func (l *limit) places(who *caller, into *[1 + len(widerNetworks)]place) []place {
 	out := into[:0]
 	if l.wider[0] != nil && l.countsAddress(who) && isIPv6(who.ip) {
-		for at, network := range widerNetworks {
+		for i, network := range widerNetworks {
 			key := prefixKey(who.ip, network.bytes)
-			out = append(out, place{l.wider[at], l.wider[at].keyOf(key[:])})
+			out = append(out, place{l.wider[i], l.wider[i].keyOf(key[:])})
 		}
 	}
 	return append(out, place{l.buckets, who.key(l)})
@@ -63,10 +63,10 @@ func (l *limit) take(who *caller, now int64) (level, bool) {
 	var array [1 + len(widerNetworks)]place
 	tightest := level{remaining: math.MaxInt64}
 	places := l.places(who, &array)
-	for at, one := range places {
+	for i, one := range places {
 		after, ok := one.take(one.key, now)
 		if !ok {
-			for _, taken := range places[:at] {
+			for _, taken := range places[:i] {
 				taken.giveBack(taken.key, now)
 			}
 			return after, false

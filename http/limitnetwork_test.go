@@ -85,12 +85,12 @@ func TestAgentsAreNotLimitedByNetwork(t *testing.T) {
 		t.Fatal(err)
 	}
 	of := &l.byCaller[api.CategorySearch][authenticatedCaller]
-	for at := range byte(100) {
+	for i := range byte(100) {
 		agent := caller{ip: netip.MustParseAddr("2001:db8::1")}
-		agent.agent[0] = 1 + at
+		agent.agent[0] = 1 + i
 		for range 5 {
 			if _, err := of.take(&agent, 1_763_600_000_000); err != nil {
-				t.Fatalf("agent %d: %v", at, err)
+				t.Fatalf("agent %d: %v", i, err)
 			}
 		}
 	}
@@ -108,11 +108,11 @@ func TestRefusedRequestsTakeNothingOfNetworks(t *testing.T) {
 	for range 1000 {
 		_, _ = of.take(&caller{ip: netip.MustParseAddr("2001:db8::1")}, 1_763_600_000_000)
 	}
-	for at, want := range []int64{9, 9, 9, 0} {
-		who := caller{ip: netip.MustParseAddr(fmt.Sprintf("2001:db8:0:%x::1", 1+at))}
+	for i, want := range []int64{9, 9, 9, 0} {
+		who := caller{ip: netip.MustParseAddr(fmt.Sprintf("2001:db8:0:%x::1", 1+i))}
 		state, err := of.take(&who, 1_763_600_000_000)
-		if at < 3 && (err != nil || state.level.limit != 10 || state.level.remaining != want) {
-			t.Errorf("neighbour %d: %+v, %v", at, state.level, err)
+		if i < 3 && (err != nil || state.level.limit != 10 || state.level.remaining != want) {
+			t.Errorf("neighbour %d: %+v, %v", i, state.level, err)
 		}
 	}
 }
@@ -129,11 +129,11 @@ func TestTightestNetworkIsShown(t *testing.T) {
 		{"2001:db8:0:5::1", "2", "1"}, {"2001:db8:0:6::1", "8", "0"},
 		{"2001:db8:0:100::1", "2", "1"},
 	}
-	for at, one := range wants {
+	for i, one := range wants {
 		a := f.ask(t, "GET", "/v1/files/a", from(one.ip))
 		if a.status != 200 || a.header.Get("RateLimit-Limit") != one.limit ||
 			a.header.Get("RateLimit-Remaining") != one.remaining {
-			t.Errorf("request %d: %d %v", at, a.status, a.header)
+			t.Errorf("request %d: %d %v", i, a.status, a.header)
 		}
 	}
 	a := f.ask(t, "GET", "/v1/files/a", from("2001:db8:0:7::1"))

@@ -80,9 +80,9 @@ func (l *lines) takeIdle(member uint64) *line {
 func (l *lines) newestIdle(member uint64) *line {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for at, one := range slices.Backward(l.mu.idle) {
+	for i, one := range slices.Backward(l.mu.idle) {
 		if one.member == member {
-			l.mu.idle = slices.Delete(l.mu.idle, at, at+1)
+			l.mu.idle = slices.Delete(l.mu.idle, i, i+1)
 			return one
 		}
 	}

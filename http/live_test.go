@@ -463,12 +463,12 @@ func TestManyWaitingRequests(t *testing.T) {
 		f, b := startCounter(t, Config{WaitingPerIP: count, ConnectionsPerIP: count})
 		conns := make([]net.Conn, count)
 		before := memoryInUse()
-		for at := range conns {
+		for i := range conns {
 			var err error
-			if conns[at], err = net.Dial("tcp", f.address); err != nil {
+			if conns[i], err = net.Dial("tcp", f.address); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := io.WriteString(conns[at], c.request); err != nil {
+			if _, err := io.WriteString(conns[i], c.request); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -239,19 +239,19 @@ func (x *exchange) appendCalls(out []byte, calls []api.StepCall) []byte {
 		return out
 	}
 	out = append(out, `,"next_calls":[`...)
-	for at := range calls {
-		if at > 0 {
+	for i := range calls {
+		if i > 0 {
 			out = append(out, ',')
 		}
-		name := x.server.mcp.renameTools(calls[at].Operation.Tool, x.message.plain)
+		name := x.server.mcp.renameTools(calls[i].Operation.Tool, x.message.plain)
 		out = jsonschema.AppendString(append(out, `{"tool":`...), name)
 		out = append(out, `,"arguments":{`...)
-		for nth, name := range slices.Sorted(maps.Keys(calls[at].Params)) {
+		for nth, name := range slices.Sorted(maps.Keys(calls[i].Params)) {
 			if nth > 0 {
 				out = append(out, ',')
 			}
 			out = append(jsonschema.AppendString(out, name), ':')
-			out = jsonschema.AppendString(out, calls[at].Params[name])
+			out = jsonschema.AppendString(out, calls[i].Params[name])
 		}
 		out = append(out, "}}"...)
 	}
@@ -266,28 +266,28 @@ func withoutNulls(data []byte, opaque [][]byte) []byte {
 		return data
 	}
 	out, name := data[:0], 0
-	for at := 0; at < len(data); {
-		switch c := data[at]; {
+	for i := 0; i < len(data); {
+		switch c := data[i]; {
 		case c == '"':
-			end := stringEnd(data, at)
+			end := stringEnd(data, i)
 			name = len(out)
-			out = append(out, data[at:end]...)
-			at = end
-		case c == ':' && bytes.HasPrefix(data[at:], null):
-			at += len(null)
+			out = append(out, data[i:end]...)
+			i = end
+		case c == ':' && bytes.HasPrefix(data[i:], null):
+			i += len(null)
 			out = out[:name]
 			if len(out) > 0 && out[len(out)-1] == ',' {
 				out = out[:len(out)-1]
-			} else if data[at] == ',' {
-				at++
+			} else if data[i] == ',' {
+				i++
 			}
 		case c == ':' && listsName(opaque, out[name:]):
-			end := valueEnd(data, at+1)
-			out = append(out, data[at:end]...)
-			at = end
+			end := valueEnd(data, i+1)
+			out = append(out, data[i:end]...)
+			i = end
 		default:
 			out = append(out, c)
-			at++
+			i++
 		}
 	}
 	return out

@@ -13,8 +13,8 @@ import (
 func TestMemoryOfAMessage(t *testing.T) {
 	const size, factor = 1 << 20, 4
 	var distinct strings.Builder
-	for at := 0; distinct.Len() < size; at++ {
-		fmt.Fprintf(&distinct, `"u%d":1,`, at)
+	for i := 0; distinct.Len() < size; i++ {
+		fmt.Fprintf(&distinct, `"u%d":1,`, i)
 	}
 	members := distinct.String()
 	for name, text := range map[string]string{

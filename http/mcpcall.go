@@ -32,8 +32,8 @@ func newTool(one *api.Tool, r *routes) *tool {
 			t.route = found
 		}
 	}
-	for at := range one.Arguments {
-		argument := &one.Arguments[at]
+	for i := range one.Arguments {
+		argument := &one.Arguments[i]
 		t.byName[argument.Name] = argument
 		switch argument.Place {
 		case api.InPath:
@@ -147,8 +147,8 @@ func (r *argumentReader) readAll(m *message) {
 	if takesBody {
 		r.in.body = append(m.argumentsText[:0], '{')
 	}
-	for at := range m.arguments {
-		one := &m.arguments[at]
+	for i := range m.arguments {
+		one := &m.arguments[i]
 		declared := r.called.byName[string(one.name)]
 		switch {
 		case declared != nil:
@@ -164,8 +164,8 @@ func (r *argumentReader) readAll(m *message) {
 	if takesBody {
 		r.in.body = append(r.in.body, '}')
 	}
-	for at, one := range r.called.Arguments[:r.called.paths] {
-		if r.params[at] == "" {
+	for i, one := range r.called.Arguments[:r.called.paths] {
+		if r.params[i] == "" {
 			r.query.note(one.Name, "is required")
 		}
 	}

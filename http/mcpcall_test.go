@@ -49,8 +49,8 @@ func orders(n int) [][]int {
 	}
 	var all [][]int
 	for _, shorter := range orders(n - 1) {
-		for at := range n {
-			all = append(all, slices.Insert(slices.Clone(shorter), at, n-1))
+		for i := range n {
+			all = append(all, slices.Insert(slices.Clone(shorter), i, n-1))
 		}
 	}
 	return all

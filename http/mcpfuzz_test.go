@@ -72,8 +72,8 @@ func dropNulls(value any) any {
 			}
 		}
 	case []any:
-		for at, one := range value {
-			value[at] = dropNulls(one)
+		for i, one := range value {
+			value[i] = dropNulls(one)
 		}
 	}
 	return value

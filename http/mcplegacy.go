@@ -29,8 +29,8 @@ func isDate(text []byte) bool {
 	if len(text) != len(form) {
 		return false
 	}
-	for at, c := range text {
-		if digit := c >= '0' && c <= '9'; digit != (form[at] == '0') || !digit && c != '-' {
+	for i, c := range text {
+		if digit := c >= '0' && c <= '9'; digit != (form[i] == '0') || !digit && c != '-' {
 			return false
 		}
 	}

@@ -39,8 +39,8 @@ func (d texts) WritePieces(w api.PieceWriter) error {
 
 func (d texts) AppendJSON(dst []byte) []byte {
 	dst = append(dst, `{"none":null,"texts":[`...)
-	for at, one := range d {
-		if at > 0 {
+	for i, one := range d {
+		if i > 0 {
 			dst = append(dst, ',')
 		}
 		dst = jsonschema.AppendString(dst, one)
@@ -232,8 +232,8 @@ func TestDeclaredBodiesTakeNoMemory(t *testing.T) {
 // TestLargeAnswers compares large answers with their small form.
 func TestLargeAnswers(t *testing.T) {
 	list := make([]string, 2000)
-	for at := range list {
-		list[at] = strings.Repeat("é\x02", 100)
+	for i := range list {
+		list[i] = strings.Repeat("é\x02", 100)
 	}
 	f := start(t, Config{Table: tableWith(pieceText, list)}, nil)
 	lists, err := json.Marshal(map[string]any{"list": list})
@@ -319,7 +319,7 @@ func TestAnswersToWritesAreNotRefused(t *testing.T) {
 
 func TestPatienceFollowsWhatWasMoved(t *testing.T) {
 	p := pace{rate: 1000, grace: 10 * time.Second, longest: 15 * time.Second}
-	for at, c := range []struct {
+	for i, c := range []struct {
 		moved int
 		took  time.Duration
 		next  int
@@ -335,7 +335,7 @@ func TestPatienceFollowsWhatWasMoved(t *testing.T) {
 	} {
 		p.note(c.moved, c.took)
 		if got := p.patience(c.next); got != c.want {
-			t.Errorf("step %d: %v, not %v", at, got, c.want)
+			t.Errorf("step %d: %v, not %v", i, got, c.want)
 		}
 	}
 }

@@ -98,8 +98,8 @@ func (x *exchange) sent() *api.Sent {
 	}
 	// The arguments of a read stay in the message.
 	paths := x.server.mcp.tools[string(x.message.name)]
-	for at := range x.message.arguments {
-		one := &x.message.arguments[at]
+	for i := range x.message.arguments {
+		one := &x.message.arguments[i]
 		if declared := paths.byName[string(one.name)]; declared == nil || declared.Place == api.InQuery {
 			text := one.value
 			if len(text) > 0 && text[0] == '"' {
@@ -181,8 +181,8 @@ func (t *template) like(given []string) (path string, away int) {
 	if len(given) != len(t.segments) || t.tail {
 		return "", 0
 	}
-	for at, literal := range t.segments {
-		segment := given[at]
+	for i, literal := range t.segments {
+		segment := given[i]
 		if literal != "" && segment != literal {
 			d := api.EditDistance(segment, literal)
 			if d > 2 || d > len(literal)/2 {

@@ -80,8 +80,8 @@ func (s *Server) passesMessage(x *exchange) bool {
 		return false
 	}
 	x.enter(called.route)
-	for at := range m.arguments {
-		declared := called.byName[string(m.arguments[at].name)]
+	for i := range m.arguments {
+		declared := called.byName[string(m.arguments[i].name)]
 		if declared != nil && declared.Place == api.InKey {
 			x.headers.idempotencyKeys++
 		}

@@ -341,7 +341,7 @@ func TestEndedConnectionIsNotUsedAgain(t *testing.T) {
 	}
 }
 
-func TestNoLeader(t *testing.T) {
+func TestWritesFailWithoutALeader(t *testing.T) {
 	f, group := startImpatient(t, 200*time.Millisecond, 0, nil)
 	for _, leader := range []uint64{0, 7} {
 		group.leader.Store(leader)

@@ -63,14 +63,14 @@ func trimBlank(text []byte) []byte { return bytes.Trim(text, " \t") }
 // cutUnquoted cuts a text at the first separator that is not in a quoted string.
 func cutUnquoted(text []byte, separator byte) (before, after []byte) {
 	quoted := false
-	for at := 0; at < len(text); at++ {
-		switch c := text[at]; {
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
 		case c == '"':
 			quoted = !quoted
 		case c == '\\' && quoted:
-			at++
+			i++
 		case c == separator && !quoted:
-			return text[:at], text[at+1:]
+			return text[:i], text[i+1:]
 		}
 	}
 	return text, nil

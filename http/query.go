@@ -53,8 +53,8 @@ func (x *exchange) readQuery(declared []queryParam, query string) error {
 }
 
 func anyRequired(declared []queryParam) bool {
-	for at := range declared {
-		if declared[at].check.Required() {
+	for i := range declared {
+		if declared[i].check.Required() {
 			return true
 		}
 	}
@@ -177,16 +177,16 @@ func unescape(raw string) (string, bool) {
 		return raw, true
 	}
 	out := make([]byte, 0, len(raw))
-	for at := 0; at < len(raw); at++ {
-		switch c := raw[at]; c {
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; c {
 		case '+':
 			out = append(out, ' ')
 		case '%':
-			if at+2 >= len(raw) || !isHex(raw[at+1]) || !isHex(raw[at+2]) {
+			if i+2 >= len(raw) || !isHex(raw[i+1]) || !isHex(raw[i+2]) {
 				return "", false
 			}
-			out = append(out, hexValue(raw[at+1])<<4|hexValue(raw[at+2]))
-			at += 2
+			out = append(out, hexValue(raw[i+1])<<4|hexValue(raw[i+2]))
+			i += 2
 		default:
 			out = append(out, c)
 		}

@@ -14,13 +14,13 @@ func (x *exchange) RateLevels() []api.RateLevel {
 	who := x.caller()
 	of := x.server.limiter.all[who.kind()]
 	levels := make([]api.RateLevel, len(of))
-	for at, one := range of {
+	for i, one := range of {
 		now := one.peek(&who, x.call.Now*1e6)
-		levels[at] = api.RateLevel{
+		levels[i] = api.RateLevel{
 			RateLimit: one.RateLimit, Remaining: now.remaining,
 			ResetAt: x.call.Now + ceilSeconds(now.reset)*1000,
 		}
-		levels[at].Quota = int(now.limit)
+		levels[i].Quota = int(now.limit)
 	}
 	return levels
 }

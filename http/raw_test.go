@@ -18,8 +18,8 @@ import (
 // pools.
 func TestConcurrentRequestsAreIsolated(t *testing.T) {
 	limits := DefaultLimits()
-	for at := range limits {
-		limits[at].Quota = 1 << 20
+	for i := range limits {
+		limits[i].Quota = 1 << 20
 	}
 	f := start(t, Config{}, limits)
 	var wait sync.WaitGroup

@@ -74,9 +74,9 @@ func TestRendersTakeTurns(t *testing.T) {
 			t.Errorf("no place for the text of %s", name)
 		}
 	}
-	for at := range most {
+	for i := range most {
 		go render("the flood", r.visitor("192.0.2.1", id.ID{}))
-		r.awaitWaiting(at + 1)
+		r.awaitWaiting(i + 1)
 	}
 	if r.visitor("192.0.2.1", id.ID{}).Render(false, func() { t.Error("it ran") }) {
 		t.Error("too many texts of one address wait")

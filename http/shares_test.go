@@ -59,9 +59,9 @@ func TestSharesAreBounded(t *testing.T) {
 		},
 	} {
 		s := shares{bounds: limits}
-		for at, one := range steps {
+		for i, one := range steps {
 			if got := s.take(one.who, one.amount); got != one.want {
-				t.Errorf("%s, step %d: %d, not %d", name, at, got, one.want)
+				t.Errorf("%s, step %d: %d, not %d", name, i, got, one.want)
 			}
 		}
 		for _, one := range steps {

@@ -33,7 +33,7 @@ const refusedRead = "GET /v1/files/a HTTP/1.1\r\nHost: h\r\n"
 func (f *fixture) flood(t *testing.T, request string, most int) int {
 	t.Helper()
 	w := f.dial(t)
-	for at := range most {
+	for i := range most {
 		w.send(request)
 		if a := w.receive("GET"); a.close {
 			if a.status < 400 || a.status == 429 && a.header.Get("Retry-After") == "" {
@@ -42,7 +42,7 @@ func (f *fixture) flood(t *testing.T, request string, most int) int {
 			if !w.closed() {
 				t.Error("the connection is open")
 			}
-			return at + 1
+			return i + 1
 		}
 	}
 	return most

@@ -310,8 +310,8 @@ func TestSlowClients(t *testing.T) {
 	}
 }
 
-// TestWiresThatAreOpen has tests of this package notice a connection that lives on.
-func TestWiresThatAreOpen(t *testing.T) {
+// TestWireHelperNoticesOpenConnections has tests of this package notice a connection that lives on.
+func TestWireHelperNoticesOpenConnections(t *testing.T) {
 	w := start(t, Config{}, nil).dial(t)
 	w.limit = 20 * time.Millisecond
 	if w.closed() {
@@ -327,7 +327,7 @@ func TestWiresThatAreOpen(t *testing.T) {
 	}
 }
 
-func TestConnections(t *testing.T) {
+func TestPipelinedRequestsAreAnsweredInOrder(t *testing.T) {
 	f := start(t, Config{}, nil)
 	w := f.dial(t)
 	const one = "GET /v1/agents/%d HTTP/1.1\r\nHost: h\r\n\r\n"

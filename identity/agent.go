@@ -81,11 +81,11 @@ func (a *Agent) firstDue() int64 {
 // replaceKey makes a copy of the agent's keys in which one is replaced.
 func (a *Agent) replaceKey(keyID id.ID, change func(*Key)) {
 	a.keys = slices.Clone(a.keys)
-	for at, key := range a.keys {
+	for i, key := range a.keys {
 		if key.ID == keyID {
 			changed := *key
 			change(&changed)
-			a.keys[at] = &changed
+			a.keys[i] = &changed
 			return
 		}
 	}

@@ -89,18 +89,18 @@ func TestDamagedSectionsAreNoticed(t *testing.T) {
 	v := everyKind(t)
 	for agent := range v.state.Agents(id.ID{}) {
 		data := v.state.EncodeAgent(agent.ID)
-		for at := range data {
-			if err := New().RestoreAgent(data[:at]); !errors.Is(err, ErrCorrupt) {
-				t.Fatalf("cut at %d: %v", at, err)
+		for i := range data {
+			if err := New().RestoreAgent(data[:i]); !errors.Is(err, ErrCorrupt) {
+				t.Fatalf("cut at %d: %v", i, err)
 			}
 			damaged := bytes.Clone(data)
-			damaged[at] ^= 0x20
+			damaged[i] ^= 0x20
 			s := New()
 			if err := s.RestoreAgent(damaged); err != nil {
 				continue
 			}
 			if bytes.HasPrefix(canonical(s), data) {
-				t.Fatalf("byte %d does not matter", at)
+				t.Fatalf("byte %d does not matter", i)
 			}
 		}
 		if err := New().RestoreAgent(append(bytes.Clone(data), 0)); !errors.Is(err, ErrCorrupt) {
@@ -140,14 +140,14 @@ func TestFullChallengesSection(t *testing.T) {
 	agent, key := id.New(testNow, [10]byte{1}), id.New(testNow, [10]byte{2})
 	s.Apply(&AgentRegistered{Agent: agent, Handle: "ada"}, testNow)
 	s.Apply(&KeyAdded{Agent: agent, Key: key}, testNow)
-	for at := range 2 * ChallengesMax {
+	for i := range 2 * ChallengesMax {
 		challenge := &Challenge{
 			ID: id.New(testNow, [10]byte{}), Purpose: PurposeRegister, ExpiresAt: testNow,
 		}
-		if at%2 == 0 {
+		if i%2 == 0 {
 			challenge.Purpose, challenge.AgentID, challenge.KeyID = PurposeSession, agent, key
 		}
-		binary.BigEndian.PutUint32(challenge.ID[12:], uint32(at))
+		binary.BigEndian.PutUint32(challenge.ID[12:], uint32(i))
 		s.challenges.set(challenge.ID, challenge)
 	}
 	restored := New()

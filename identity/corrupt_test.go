@@ -97,21 +97,21 @@ func TestImpossibleChallengesAreCorrupt(t *testing.T) {
 		"zero id": func(c *challengesSection) { c.Challenges[0].ID = id.ID{} },
 		"purpose": func(c *challengesSection) { c.Challenges[0].Purpose = 4 },
 		"agent too many": func(c *challengesSection) {
-			for at := range c.Challenges {
-				c.Challenges[at].AgentID = ada.Agent.ID
+			for i := range c.Challenges {
+				c.Challenges[i].AgentID = ada.Agent.ID
 			}
 		},
 		"completed with no key": func(c *challengesSection) {
 			c.Challenges[0].Completion.KeyID = id.ID{}
 		},
 		"agent missing": func(c *challengesSection) {
-			for at := range c.Challenges {
-				c.Challenges[at].AgentID = id.ID{}
+			for i := range c.Challenges {
+				c.Challenges[i].AgentID = id.ID{}
 			}
 		},
 		"key missing": func(c *challengesSection) {
-			for at := range c.Challenges {
-				c.Challenges[at].KeyID = id.ID{}
+			for i := range c.Challenges {
+				c.Challenges[i].KeyID = id.ID{}
 			}
 		},
 	} {

@@ -44,7 +44,7 @@ func readHistory(t *testing.T, file string, kinds map[Kind]bool) {
 		t.Fatal(err)
 	}
 	replayed, restored := New(), New()
-	for at, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
+	for i, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
 		words := strings.Fields(line)
 		data, err := hex.DecodeString(words[len(words)-1])
 		if err != nil {
@@ -56,11 +56,11 @@ func readHistory(t *testing.T, file string, kinds map[Kind]bool) {
 			now, _ := strconv.ParseInt(words[2], 10, 64)
 			event, err := DecodeEvent(uint16(kind), data)
 			if err != nil {
-				t.Fatalf("%s:%d: %v", file, at+1, err)
+				t.Fatalf("%s:%d: %v", file, i+1, err)
 			}
 			again, err := EncodeEvent(nil, event)
 			if err != nil || !bytes.Equal(again, data) {
-				t.Errorf("%s:%d: is now %x, %v", file, at+1, again, err)
+				t.Errorf("%s:%d: is now %x, %v", file, i+1, again, err)
 			}
 			replayed.Apply(event, now)
 			kinds[event.Kind()] = true
@@ -74,7 +74,7 @@ func readHistory(t *testing.T, file string, kinds map[Kind]bool) {
 			err = restored.RestoreChallenges(data)
 		}
 		if err != nil {
-			t.Fatalf("%s:%d: %v", file, at+1, err)
+			t.Fatalf("%s:%d: %v", file, i+1, err)
 		}
 	}
 	if got, want := canonical(replayed), canonical(restored); !bytes.Equal(got, want) {

@@ -31,13 +31,13 @@ func handleProblem(handle string) string {
 	if len(handle) < 3 || len(handle) > 32 {
 		return "must have 3 to 32 characters"
 	}
-	for at := range len(handle) {
-		c := handle[at]
+	for i := range len(handle) {
+		c := handle[i]
 		alphanumeric := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 		if alphanumeric {
 			continue
 		}
-		if at == 0 {
+		if i == 0 {
 			return "must start with a letter or digit"
 		}
 		if c != '_' && c != '.' && c != '-' {

@@ -98,8 +98,8 @@ func (m *Marks) step(place Place) Mark {
 // Singles returns the places that are marked one by one.
 func (m *Marks) Singles() []Place {
 	places := make([]Place, len(m.Items))
-	for at := range m.Items {
-		places[at] = m.Items[at].Place
+	for i := range m.Items {
+		places[i] = m.Items[i].Place
 	}
 	return places
 }
@@ -128,20 +128,20 @@ func (m *Marks) set(mark Mark) {
 // setThrough sets the status of all items up to a place, except archived and spared ones.
 func (m *Marks) setThrough(through Place, status ItemStatus, now int64, spared []Place) {
 	kept := make([]Mark, len(spared))
-	for at, place := range spared {
-		kept[at] = m.At(place)
+	for i, place := range spared {
+		kept[i] = m.At(place)
 	}
 	last, ends := slices.BinarySearchFunc(m.Steps, through, markAt)
 	if !ends {
 		m.Steps = slices.Insert(m.Steps, last, m.step(through))
 	}
-	for at := range m.Steps[:last+1] {
-		if m.Steps[at].Status != ItemArchived {
-			m.Steps[at] = m.Steps[at].as(status, now)
+	for i := range m.Steps[:last+1] {
+		if m.Steps[i].Status != ItemArchived {
+			m.Steps[i] = m.Steps[i].as(status, now)
 		}
 	}
-	for at := range m.Items {
-		one := &m.Items[at]
+	for i := range m.Items {
+		one := &m.Items[i]
 		if one.Place.Compare(through) <= 0 && one.Status != ItemArchived {
 			*one = one.as(status, now)
 		}
@@ -160,9 +160,9 @@ func (m *Marks) setThrough(through Place, status ItemStatus, now int64, spared [
 // takes the time of the newer, and nothing else changes.
 func (m *Marks) joinSteps() {
 	joined := m.Steps[:0]
-	for at, step := range m.Steps {
-		last := at+1 == len(m.Steps)
-		if last && step.Status != ItemUnread || !last && !step.same(m.Steps[at+1]) {
+	for i, step := range m.Steps {
+		last := i+1 == len(m.Steps)
+		if last && step.Status != ItemUnread || !last && !step.same(m.Steps[i+1]) {
 			joined = append(joined, step)
 		}
 	}

@@ -25,11 +25,11 @@ func TestOldestLiveSessionEndsBeyondTheLimit(t *testing.T) {
 	if got := len(agent.Sessions()); got != SessionsLiveMax {
 		t.Fatalf("%d sessions", got)
 	}
-	for at, hash := range hashes {
+	for i, hash := range hashes {
 		_, err := v.state.Authenticate(hash, v.now)
-		if got := fault.CodeOf(err); at == 0 && got != fault.SessionInvalid ||
-			at > 0 && err != nil {
-			t.Fatalf("session %d: %v", at, err)
+		if got := fault.CodeOf(err); i == 0 && got != fault.SessionInvalid ||
+			i > 0 && err != nil {
+			t.Fatalf("session %d: %v", i, err)
 		}
 	}
 	// Once more as many within the day, and one: the expired ones that are kept are bounded too.
@@ -63,7 +63,7 @@ func TestKeysOfAllTimeAreBounded(t *testing.T) {
 	v := newServer()
 	ada := v.register(t, "ada")
 	caller := callerOf(ada.Session)
-	for at := 1; at < KeysMax; at++ {
+	for i := 1; i < KeysMax; i++ {
 		st := v.stamp()
 		added := &KeyAdded{
 			Agent: ada.Agent.ID, Key: st.newID("key"), PublicKey: st.derive("public key"),
@@ -82,13 +82,13 @@ func TestIdempotencyRecordsAreBounded(t *testing.T) {
 	v := newServer()
 	ada := v.register(t, "ada")
 	key := func(at int) [16]byte { return [16]byte{byte(at), byte(at >> 8)} }
-	for at := range ResultsMax + 5 {
+	for i := range ResultsMax + 5 {
 		v.now++
-		v.apply(v.now, NewResultStored(ada.Agent.ID, key(at), [16]byte{}, v.now, 201, nil))
+		v.apply(v.now, NewResultStored(ada.Agent.ID, key(i), [16]byte{}, v.now, 201, nil))
 	}
-	for at := range ResultsMax + 5 {
-		if _, ok := v.state.StoredResult(ada.Agent.ID, key(at), v.now); ok != (at >= 5) {
-			t.Fatalf("record %d: %v", at, ok)
+	for i := range ResultsMax + 5 {
+		if _, ok := v.state.StoredResult(ada.Agent.ID, key(i), v.now); ok != (i >= 5) {
+			t.Fatalf("record %d: %v", i, ok)
 		}
 	}
 }
@@ -103,8 +103,8 @@ func TestExpiredChallengesAreSwept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for at := range 2*challengesSweptMax + 1 {
-		start(fmt.Sprint("ada", at))
+	for i := range 2*challengesSweptMax + 1 {
+		start(fmt.Sprint("ada", i))
 	}
 	v.now += ChallengeMillis
 	for _, want := range []int{challengesSweptMax + 2, 3, 3} {

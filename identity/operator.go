@@ -182,23 +182,23 @@ func (s *State) RestoreOperator(data []byte) error {
 	if section.Version != sectionVersion || !section.Mode.known() {
 		return corrupt("section of operators of version %d, mode %d", section.Version, section.Mode)
 	}
-	for at, one := range section.Done {
+	for i, one := range section.Done {
 		if !one.Action.known() {
-			return corrupt("action %d of operators does not fit", at)
+			return corrupt("action %d of operators does not fit", i)
 		}
 	}
-	for at, one := range section.Invites {
-		if at > 0 && section.Invites[at-1].ExpiresAt > one.ExpiresAt {
-			return corrupt("invite %d is out of order", at)
+	for i, one := range section.Invites {
+		if i > 0 && section.Invites[i-1].ExpiresAt > one.ExpiresAt {
+			return corrupt("invite %d is out of order", i)
 		}
 	}
-	for at, one := range section.Purged {
-		if at > 0 && byHash(section.Purged[at-1], one.Hash) >= 0 {
+	for i, one := range section.Purged {
+		if i > 0 && byHash(section.Purged[i-1], one.Hash) >= 0 {
 			return corrupt("purged content %x is out of order", one.Hash)
 		}
 	}
-	for at, one := range section.Drops {
-		if slices.ContainsFunc(section.Drops[:at], func(other Drop) bool {
+	for i, one := range section.Drops {
+		if slices.ContainsFunc(section.Drops[:i], func(other Drop) bool {
 			return other.Project == one.Project
 		}) {
 			return corrupt("project %x is dropped twice", one.Project)

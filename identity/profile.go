@@ -92,11 +92,11 @@ func profileList(
 	}
 	list := make([]string, 0, len(values))
 	seen := make(map[string]bool, len(values))
-	for at, value := range values {
+	for i, value := range values {
 		value = strings.TrimSpace(value)
 		if problem := profileValueProblem(value); problem != "" {
 			fields = append(fields, fault.Field{
-				Field: fmt.Sprintf("%s[%d]", category, at), Problem: problem,
+				Field: fmt.Sprintf("%s[%d]", category, i), Problem: problem,
 			})
 			continue
 		}

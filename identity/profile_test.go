@@ -68,8 +68,8 @@ func TestProfileBounds(t *testing.T) {
 		return fault.CodeOf(err)
 	}
 	most := make([]string, ProfileItemsMax)
-	for at := range most {
-		most[at] = strings.Repeat("ä", ProfileItemCharsMax-1) + string(rune('一'+at))
+	for i := range most {
+		most[i] = strings.Repeat("ä", ProfileItemCharsMax-1) + string(rune('一'+i))
 	}
 	if code := declare(most); code != "" {
 		t.Errorf("the most values: %s", code)

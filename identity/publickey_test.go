@@ -52,8 +52,8 @@ func TestInvalidPointsAreRejected(t *testing.T) {
 	} {
 		var key [32]byte
 		c.y.FillBytes(key[:])
-		for at := range 16 {
-			key[at], key[31-at] = key[31-at], key[at]
+		for i := range 16 {
+			key[i], key[31-i] = key[31-i], key[i]
 		}
 		for _, sign := range []byte{0, 0x80} {
 			key[31] = key[31]&0x7f | sign

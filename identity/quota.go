@@ -172,9 +172,9 @@ func (e *QuotaSet) apply(s *State, _ int64) {
 
 // soundLimits checks limits that were saved.
 func soundLimits(limits []Limit) error {
-	for at, one := range limits {
-		if !one.Quota.known() || one.Bytes < 0 || at > 0 && compareLimits(limits[at-1], one) >= 0 {
-			return corrupt("limit %d of operators does not fit", at)
+	for i, one := range limits {
+		if !one.Quota.known() || one.Bytes < 0 || i > 0 && compareLimits(limits[i-1], one) >= 0 {
+			return corrupt("limit %d of operators does not fit", i)
 		}
 	}
 	return nil

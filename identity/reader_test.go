@@ -36,12 +36,12 @@ func TestReadersNeedNoLock(t *testing.T) {
 			}
 		})
 	}
-	for at := range 100 {
+	for i := range 100 {
 		v.now += SessionSeenMillis / 10
 		if _, err := v.do(&SeeSession{Caller: callerOf(ada.Session)}); err != nil {
 			t.Error(err)
 		}
-		if at%10 == 0 {
+		if i%10 == 0 {
 			v.login(t, ada.Key, private)
 		}
 		view.Store(v.state)
@@ -67,17 +67,17 @@ func TestAuthenticateDoesNotAllocate(t *testing.T) {
 func populated(count int) (*State, [][32]byte) {
 	s := New()
 	hashes := make([][32]byte, count)
-	for at := range count {
+	for i := range count {
 		st := Stamp{Now: testNow}
-		binary.BigEndian.PutUint64(st.Entropy[:], uint64(at))
+		binary.BigEndian.PutUint64(st.Entropy[:], uint64(i))
 		agent, key := st.newID("agent"), st.newID("key")
-		hashes[at] = st.derive("hash")
+		hashes[i] = st.derive("hash")
 		s.Apply(&AgentRegistered{
 			Agent: agent, Handle: agent.Format("h"), ClientName: "client", ClientVersion: "1",
 		}, testNow)
 		s.Apply(&KeyAdded{Agent: agent, Key: key, PublicKey: st.derive("key")}, testNow)
 		s.Apply(&SessionStarted{
-			Agent: agent, Key: key, Session: st.newID("session"), Hash: hashes[at],
+			Agent: agent, Key: key, Session: st.newID("session"), Hash: hashes[i],
 			ClientName: "client", ClientVersion: "1", ExpiresAt: testNow + SessionMillis,
 		}, testNow)
 	}

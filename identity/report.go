@@ -54,9 +54,9 @@ func (r Reported) known() bool { return r > 0 && int(r) < len(reportedKinds) }
 
 // ParseReported reads the name on the wire; zero is no type.
 func ParseReported(name string) Reported {
-	for at := range reportedKinds {
-		if reportedKinds[at].name == name {
-			return Reported(at)
+	for i := range reportedKinds {
+		if reportedKinds[i].name == name {
+			return Reported(i)
 		}
 	}
 	return 0

@@ -70,8 +70,8 @@ func (s *State) EncodeAgent(agentID id.ID) []byte {
 // values returns copies of the values that the pointers of a list point to.
 func values[T any](list []*T) []T {
 	copies := make([]T, len(list))
-	for at, one := range list {
-		copies[at] = *one
+	for i, one := range list {
+		copies[i] = *one
 	}
 	return copies
 }

@@ -347,8 +347,8 @@ func (b *table) outcome(got string, err error) string {
 		value := refusal.Details[key]
 		if fields, ok := value.([]fault.Field); ok {
 			names := make([]string, len(fields))
-			for at, field := range fields {
-				names[at] = field.Field
+			for i, field := range fields {
+				names[i] = field.Field
 			}
 			value = strings.Join(names, ",")
 		}
@@ -391,7 +391,7 @@ func runTable(t *testing.T, file string, seen map[string]bool) {
 	}
 	b := newTable(t)
 	lines := strings.Split(string(data), "\n")
-	for at, line := range lines {
+	for i, line := range lines {
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
@@ -401,9 +401,9 @@ func runTable(t *testing.T, file string, seen map[string]bool) {
 		seen[strings.Fields(got)[0]] = true
 		if got != want {
 			if !*update {
-				t.Errorf("%s:%d: %s\n got %s\nwant %s", file, at+1, text, got, want)
+				t.Errorf("%s:%d: %s\n got %s\nwant %s", file, i+1, text, got, want)
 			}
-			lines[at] = text + " => " + got
+			lines[i] = text + " => " + got
 		}
 	}
 	if err := checkIndexes(b.v.state); err != nil {

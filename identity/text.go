@@ -64,8 +64,8 @@ func appendDigits(dst []byte, value int64, width int) []byte {
 	for range width {
 		dst = append(dst, '0')
 	}
-	for at := len(dst) - 1; at >= start; at-- {
-		dst[at] = byte('0' + value%10)
+	for i := len(dst) - 1; i >= start; i-- {
+		dst[i] = byte('0' + value%10)
 		value /= 10
 	}
 	return dst

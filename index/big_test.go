@@ -12,8 +12,8 @@ import (
 // bigEntry is a task of a project with 10,000 tasks, each with 20 of 20,000 skills.
 func bigEntry(nth int) TaskEntry {
 	words := make([]string, 20)
-	for at := range words {
-		words[at] = fmt.Sprint("skill", (nth+at*997)%20_000)
+	for i := range words {
+		words[i] = fmt.Sprint("skill", (nth+i*997)%20_000)
 	}
 	entry := TaskEntry{
 		Priority: work.Priority(1 + nth%4), Status: work.TaskOpen, Terms: MakeTerms(words...),

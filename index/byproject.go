@@ -204,8 +204,8 @@ func (b *byProject[R, P]) replace(project id.ID, all *ProjectRecords[R], kept P)
 	if !all.Public {
 		b.setMembers(p, all.Members)
 	}
-	for at := range all.Entries {
-		b.put(p, *b.ident(&all.Entries[at]), all.Entries[at])
+	for i := range all.Entries {
+		b.put(p, *b.ident(&all.Entries[i]), all.Entries[i])
 	}
 }
 

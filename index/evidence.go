@@ -81,8 +81,8 @@ func publishedTraits(p *work.Project, c *work.Changeset) (traits []Trait) {
 	if !madeHere(p, c) {
 		return nil
 	}
-	for at := range c.Ops {
-		if op := &c.Ops[at]; op.Action != work.Delete {
+	for i := range c.Ops {
+		if op := &c.Ops[i]; op.Action != work.Delete {
 			traits = withLanguage(traits, Observed, *op.Path)
 		}
 	}
@@ -97,8 +97,8 @@ func withLanguage(
 	if language == "" {
 		return traits
 	}
-	for at := range traits {
-		if traits[at].Value == language {
+	for i := range traits {
+		if traits[i].Value == language {
 			return traits
 		}
 	}
@@ -155,8 +155,8 @@ func attestedWork(p *work.Project, entity work.Entity) (agent id.ID, made string
 	switch entity.Type {
 	case work.EntityChangeset:
 		if c, ok := p.Changeset(entity.ID); ok && madeHere(p, c) {
-			for at := range c.Ops {
-				files = append(files, *c.Ops[at].Path)
+			for i := range c.Ops {
+				files = append(files, *c.Ops[i].Path)
 			}
 			return c.Author, "changesets", files
 		}
@@ -181,8 +181,8 @@ func attestedWork(p *work.Project, entity work.Entity) (agent id.ID, made string
 func revisionPaths(p *work.Project, c *work.Contribution) []string {
 	revision := p.CurrentRevision(c)
 	paths := make([]string, len(revision.Files))
-	for at := range revision.Files {
-		paths[at] = revision.Files[at].Path
+	for i := range revision.Files {
+		paths[i] = revision.Files[i].Path
 	}
 	return paths
 }
@@ -325,8 +325,8 @@ func (p *Profiles) Append(out []byte, of *work.Project) []byte {
 }
 
 func appendEvidence(out []byte, all []Evidence) []byte {
-	for at := range all {
-		one := &all[at]
+	for i := range all {
+		one := &all[i]
 		out = append(out, one.Agent[:]...)
 		out = append(out, byte(one.Trait.Provenance), byte(one.Trait.Category))
 		out = appendText(out, one.Trait.Value)

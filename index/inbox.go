@@ -63,9 +63,9 @@ func (b *Inbox) Deliver(entry uint64, deliveries []Delivery) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for at := range deliveries {
-		deliveries[at].Place.Entry = entry
-		b.add(&deliveries[at])
+	for i := range deliveries {
+		deliveries[i].Place.Entry = entry
+		b.add(&deliveries[i])
 	}
 	// Saved reads the items and the head under this lock, so they are consistent.
 	b.reach(entry)
@@ -101,16 +101,16 @@ func (b *Inbox) Mark(entry uint64, e *identity.InboxMarked) {
 	}
 	named, spared := placesOf(e.Items), placesOf(e.Spared)
 	var next []InboxItem
-	for at := range box.items {
-		archived := box.items[at].archivedBy(e, named, spared)
-		if archived == box.items[at].Archived {
+	for i := range box.items {
+		archived := box.items[i].archivedBy(e, named, spared)
+		if archived == box.items[i].Archived {
 			continue
 		}
 		if next == nil {
 			// Copy the list: readers may hold the old one.
 			next = slices.Clone(box.items)
 		}
-		next[at].Archived = archived
+		next[i].Archived = archived
 	}
 	if next != nil {
 		box.items = next

@@ -42,8 +42,8 @@ func CountOf(item *InboxItem) InboxCount {
 // CountItems counts the items of a section that was saved without counts, the oldest item first.
 func CountItems(items []InboxItem) []InboxCount {
 	var box inboxBox
-	for at := range items {
-		box.admit(&items[at])
+	for i := range items {
+		box.admit(&items[i])
 	}
 	return box.counts
 }
@@ -69,8 +69,8 @@ type inboxBox struct {
 
 func newInboxBox(saved SavedInbox, covered uint64) *inboxBox {
 	box := &inboxBox{items: saved.Items, counts: saved.Counts, covered: covered}
-	for at := range box.items {
-		box.ofClass[box.items[at].Kind.Class()]++
+	for i := range box.items {
+		box.ofClass[box.items[i].Kind.Class()]++
 	}
 	return box
 }
@@ -131,8 +131,8 @@ func (b *inboxBox) add(item *InboxItem, most int) {
 func (b *inboxBox) mostFrequent(class work.NoticeClass) int {
 	projects, actors := map[id.ID]int{}, map[id.ID]int{}
 	ofProject, ofActor := 0, 0
-	for at := range b.items {
-		if one := &b.items[at]; one.Kind.Class() == class {
+	for i := range b.items {
+		if one := &b.items[i]; one.Kind.Class() == class {
 			projects[one.Project]++
 			actors[one.Actor]++
 			ofProject, ofActor = max(ofProject, projects[one.Project]), max(ofActor, actors[one.Actor])
@@ -144,8 +144,8 @@ func (b *inboxBox) mostFrequent(class work.NoticeClass) int {
 	}
 	clear(actors)
 	ofActor = 0
-	for at := range b.items {
-		if one := &b.items[at]; counts(one) {
+	for i := range b.items {
+		if one := &b.items[i]; counts(one) {
 			actors[one.Actor]++
 			ofActor = max(ofActor, actors[one.Actor])
 		}

@@ -51,8 +51,8 @@ func TestLinksAgainstAList(t *testing.T) {
 		if len(got) != len(want) {
 			t.Fatalf("%v behind %d, want %v", got, after, want)
 		}
-		for at := range got {
-			if got[at] != numbered(want[at]) {
+		for i := range got {
+			if got[i] != numbered(want[i]) {
 				t.Fatalf("%v behind %d, want %v", got, after, want)
 			}
 		}

@@ -142,8 +142,8 @@ func (m *Memberships) Shared(agent id.ID, limit int) []id.ID {
 	})
 	all = ShareByOwner(all, agent, func(one place) id.ID { return one.owner })
 	found := make([]id.ID, min(limit, len(all)))
-	for at := range found {
-		found[at] = all[at].ID
+	for i := range found {
+		found[i] = all[i].ID
 	}
 	return found
 }
@@ -153,9 +153,9 @@ func (m *Memberships) Owners(projects []id.ID) []id.ID {
 	owners := make([]id.ID, len(projects))
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	for at, project := range projects {
+	for i, project := range projects {
 		if p := m.mu.projects[project]; p != nil {
-			owners[at] = p.owner
+			owners[i] = p.owner
 		}
 	}
 	return owners
@@ -365,8 +365,8 @@ func (m *Memberships) Restore(c *Card, part *disk.Reader) error {
 	if part.Failed() || len(members)%memberBytes != 0 {
 		return errPart
 	}
-	for at := 0; at < len(members); at += memberBytes {
-		if role := work.Role(members[at+len(id.ID{})]); role <= work.NoRole || role > work.Owner {
+	for i := 0; i < len(members); i += memberBytes {
+		if role := work.Role(members[i+len(id.ID{})]); role <= work.NoRole || role > work.Owner {
 			return errors.New("a member with an unknown role")
 		}
 	}

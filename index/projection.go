@@ -62,8 +62,8 @@ var names = [...]string{
 // String returns the names of the projections in the set.
 func (s Set) String() string {
 	var found []string
-	for at, name := range names {
-		if s&(1<<at) != 0 {
+	for i, name := range names {
+		if s&(1<<i) != 0 {
 			found = append(found, name)
 		}
 	}
@@ -106,12 +106,12 @@ func NewProjections() *Projections {
 		p.Listing, p.Tasks, p.Links, p.Subjects, p.Reviews, p.Profiles, p.Watches, p.Workspaces,
 		p.Claims, p.Memberships, p.Undecided,
 	}
-	for at, one := range p.list {
+	for i, one := range p.list {
 		for _, kind := range one.Kinds() {
 			if more := int(kind) + 1 - len(p.kinds); more > 0 {
 				p.kinds = append(p.kinds, make([]Set, more)...)
 			}
-			p.kinds[kind] |= 1 << at
+			p.kinds[kind] |= 1 << i
 		}
 	}
 	if more := int(work.KindProjectErased) + 1 - len(p.kinds); more > 0 {
@@ -143,8 +143,8 @@ func (p *Projections) Update(before, next *work.Project, events []work.Event) (c
 		}
 		changed |= p.OfKind(work.KindOf(event))
 	}
-	for at, one := range p.list {
-		if changed&(1<<at) != 0 {
+	for i, one := range p.list {
+		if changed&(1<<i) != 0 {
 			one.Update(before, next, events)
 		}
 	}
@@ -170,8 +170,8 @@ func (p *Projections) erase(before, next *work.Project) {
 
 // Load adds a project to the indexes of a set, which store nothing for it yet.
 func (p *Projections) Load(into Set, state *work.Project) {
-	for at, one := range p.list {
-		if into&(1<<at) != 0 {
+	for i, one := range p.list {
+		if into&(1<<i) != 0 {
 			one.Update(nil, state, nil)
 		}
 	}
@@ -216,9 +216,9 @@ func (p *Projections) EncodeCard(of *work.Project) []byte {
 		out = append(out, member[:]...)
 	}
 	var part []byte
-	for at, one := range p.list {
+	for i, one := range p.list {
 		if part = one.Append(part[:0], of); len(part) > 0 {
-			out = binary.AppendUvarint(append(out, byte(at)), uint64(len(part)))
+			out = binary.AppendUvarint(append(out, byte(i)), uint64(len(part)))
 			out = append(out, part...)
 		}
 	}
@@ -304,12 +304,12 @@ func (p *Projections) Restore(into Set, project id.ID, card []byte) error {
 func (p *Projections) Compare(saved []byte, of *work.Project) (differ Set, err error) {
 	var heads [2]*Card
 	var parts [2][][]byte
-	for at, data := range [...][]byte{saved, p.EncodeCard(of)} {
+	for i, data := range [...][]byte{saved, p.EncodeCard(of)} {
 		r := disk.NewReader(data)
-		parts[at] = make([][]byte, len(p.list))
-		if heads[at], err = decodeCard(of.ID, &r); err == nil {
+		parts[i] = make([][]byte, len(p.list))
+		if heads[i], err = decodeCard(of.ID, &r); err == nil {
 			err = p.eachPart(&r, func(number int, part []byte) error {
-				parts[at][number] = part
+				parts[i][number] = part
 				return nil
 			})
 		}
@@ -317,9 +317,9 @@ func (p *Projections) Compare(saved []byte, of *work.Project) (differ Set, err e
 			return 0, err
 		}
 	}
-	for at := range p.list {
-		if !bytes.Equal(parts[0][at], parts[1][at]) {
-			differ |= 1 << at
+	for i := range p.list {
+		if !bytes.Equal(parts[0][i], parts[1][i]) {
+			differ |= 1 << i
 		}
 	}
 	if !heads[0].equal(heads[1]) {
@@ -336,8 +336,8 @@ func (c *Card) equal(other *Card) bool {
 
 func kindsOf(events ...work.Event) []work.Kind {
 	kinds := make([]work.Kind, len(events))
-	for at, event := range events {
-		kinds[at] = work.KindOf(event)
+	for i, event := range events {
+		kinds[i] = work.KindOf(event)
 	}
 	return kinds
 }
@@ -353,8 +353,8 @@ func membersOf(p *work.Project) []id.ID {
 	}
 	members := p.Members()
 	agents := make([]id.ID, len(members))
-	for at := range members {
-		agents[at] = members[at].Agent
+	for i := range members {
+		agents[i] = members[i].Agent
 	}
 	return agents
 }

@@ -94,10 +94,10 @@ func TestDecodeCard(t *testing.T) {
 	if err != nil || !c.equal(want) {
 		t.Fatalf("decoded as %+v, %v", c, err)
 	}
-	for at := range head {
-		r := disk.NewReader(head[:at])
+	for i := range head {
+		r := disk.NewReader(head[:i])
 		if c, err := decodeCard(id.ID{1}, &r); err == nil {
-			t.Errorf("%d bytes are decoded as %+v", at, c)
+			t.Errorf("%d bytes are decoded as %+v", i, c)
 		}
 	}
 }
@@ -114,9 +114,9 @@ func TestProjectionConstantsMatchTheList(t *testing.T) {
 		ForWorkspaces: p.Workspaces, ForClaims: p.Claims,
 		ForMemberships: p.Memberships,
 	} {
-		for at := range p.list {
-			if set == 1<<at && p.list[at] != one {
-				t.Errorf("%s is not %T", names[at], one)
+		for i := range p.list {
+			if set == 1<<i && p.list[i] != one {
+				t.Errorf("%s is not %T", names[i], one)
 			}
 		}
 		if set.String() == "" || strings.Contains(set.String(), ",") {

@@ -109,8 +109,8 @@ func (p *proofs) remove(from place) {
 // all calls visit with each proof in order.
 func (p *proofs) all(visit func(one *proof)) {
 	for _, block := range p.blocks {
-		for at := range block {
-			visit(&block[at])
+		for i := range block {
+			visit(&block[i])
 		}
 	}
 }

@@ -110,8 +110,8 @@ func (r *Reviews) Append(out []byte, p *work.Project) []byte {
 }
 
 func appendReviews(out []byte, entries []ReviewEntry) []byte {
-	for at := range entries {
-		entry := &entries[at]
+	for i := range entries {
+		entry := &entries[i]
 		out = append(append(out, entry.Contribution[:]...), entry.Author[:]...)
 		out = appendText(out, entry.Terms.String())
 	}

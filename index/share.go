@@ -15,17 +15,17 @@ func ShareByOwner[T any](list []T, agent id.ID, owner func(one T) id.ID) []T {
 		round int
 	}
 	turns, rounds := make([]turn, len(list)), map[id.ID]int{}
-	for at, one := range list {
+	for i, one := range list {
 		of := owner(one)
-		if turns[at].one = one; of != agent {
+		if turns[i].one = one; of != agent {
 			rounds[of]++
-			turns[at].round = rounds[of]
+			turns[i].round = rounds[of]
 		}
 	}
 	slices.SortStableFunc(turns, func(a, b turn) int { return a.round - b.round })
 	shared := make([]T, len(list))
-	for at := range turns {
-		shared[at] = turns[at].one
+	for i := range turns {
+		shared[i] = turns[i].one
 	}
 	return shared
 }

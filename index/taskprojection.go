@@ -116,8 +116,8 @@ func (t *Tasks) Append(out []byte, p *work.Project) []byte {
 		return out
 	}
 	out = binary.AppendUvarint(out, uint64(len(entries)))
-	for at := range entries {
-		entry := &entries[at]
+	for i := range entries {
+		entry := &entries[i]
 		out = append(out, entry.Task[:]...)
 		out = append(out, byte(entry.Priority), byte(entry.Status))
 		out = binary.AppendUvarint(out, uint64(entry.Until))

@@ -53,10 +53,10 @@ func (t *Tasks) eachListed(
 	p *taskProject, except *taskNode, yield func(n *taskNode, status work.TaskStatus, like int),
 ) {
 	if big := p.kept.big; big != nil {
-		for at := 0; at < len(big.ranked); {
-			like := len(t.alike(big, at))
-			yield(big.ranked[at], t.status(big.ranked[at]), like)
-			at += like
+		for i := 0; i < len(big.ranked); {
+			like := len(t.alike(big, i))
+			yield(big.ranked[i], t.status(big.ranked[i]), like)
+			i += like
 		}
 		return
 	}
@@ -261,8 +261,8 @@ func (t *Tasks) Own(agent id.ID, now int64) []id.ID {
 	}
 	slices.SortFunc(best, func(a, b TaskPlace) int { return a.Compare(b.TaskPosition) })
 	found := make([]id.ID, len(best))
-	for at := range best {
-		found[at] = best[at].Project
+	for i := range best {
+		found[i] = best[i].Project
 	}
 	return found
 }

@@ -42,14 +42,14 @@ func TestLocal(t *testing.T) {
 	if got := <-r.heard; got != "lead 1" {
 		t.Fatal(got)
 	}
-	for at, e := range []Entry{
+	for i, e := range []Entry{
 		{Payload: []byte("a")}, {Payload: []byte("b"), Key: Key{1}},
 		{Payload: []byte("c"), Reserved: true},
 	} {
 		if err := j.Append(1, e, r); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := <-r.heard, fmt.Sprintf("committed %d <nil>", at+1); got != want {
+		if got, want := <-r.heard, fmt.Sprintf("committed %d <nil>", i+1); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}

@@ -57,9 +57,9 @@ func TestDeletedKeysTakeNoRoom(t *testing.T) {
 	wantContents(t, s, nil)
 }
 
-// TestOneUnfinishedFile: a run that was interrupted leaves one file behind the newest manifest. A
+// TestSecondFileBeyondTheManifestIsDamage: a run that was interrupted leaves one file behind the newest manifest. A
 // file behind that one says that a manifest is missing.
-func TestOneUnfinishedFile(t *testing.T) {
+func TestSecondFileBeyondTheManifestIsDamage(t *testing.T) {
 	st := newStory()
 	d := st.finished(t)
 	unfinished := "d/" + sectionsName(storyRuns+1)

@@ -105,9 +105,9 @@ func (st *story) open(d *disktest.Disk) (*Store, error) {
 // expects the next start to show the last committed run or the one that was being committed.
 func TestCrashAtEveryStep(t *testing.T) {
 	st := newStory()
-	for at := 1; ; at += stride {
+	for i := 1; ; i += stride {
 		d := disktest.New()
-		d.CrashAt = at
+		d.CrashAt = i
 		done := 0
 		if s, err := st.open(d); err == nil {
 			for run := 1; run <= storyRuns; run++ {
@@ -121,31 +121,31 @@ func TestCrashAtEveryStep(t *testing.T) {
 		for kind := range disktest.CrashKinds {
 			after := d.AfterCrash(kind)
 			if _, err := verify(after, "d"); err != nil {
-				t.Fatalf("crash at %d, kind %d: verify: %v", at, kind, err)
+				t.Fatalf("crash at %d, kind %d: verify: %v", i, kind, err)
 			}
 			s, err := st.open(after)
 			if err != nil {
-				t.Fatalf("crash at %d, kind %d: open: %v", at, kind, err)
+				t.Fatalf("crash at %d, kind %d: open: %v", i, kind, err)
 			}
 			run, err := st.at(s)
 			if err != nil || run < done || run > done+1 {
-				t.Fatalf("crash at %d, kind %d: at run %d after %d: %v", at, kind, run, done, err)
+				t.Fatalf("crash at %d, kind %d: at run %d after %d: %v", i, kind, run, done, err)
 			}
 			for run++; run <= storyRuns; run++ {
 				if err := st.commit(s, run); err != nil {
-					t.Fatalf("crash at %d, kind %d: run %d: %v", at, kind, run, err)
+					t.Fatalf("crash at %d, kind %d: run %d: %v", i, kind, run, err)
 				}
 			}
 			if run, err := st.at(s); err != nil || run != storyRuns {
-				t.Fatalf("crash at %d, kind %d: ends at run %d: %v", at, kind, run, err)
+				t.Fatalf("crash at %d, kind %d: ends at run %d: %v", i, kind, run, err)
 			}
 			if n := s.Stats().Files; n > st.o.FilesMax {
 				t.Fatalf("%d files", n)
 			}
 			s.Close()
 		}
-		if d.Ops < at {
-			if done != storyRuns || at < 100 {
+		if d.Ops < i {
+			if done != storyRuns || i < 100 {
 				t.Fatalf("the story ended at run %d after %d operations", done, d.Ops)
 			}
 			return
@@ -157,13 +157,13 @@ func TestCrashAtEveryStep(t *testing.T) {
 // where the store asks for it. Nothing may be lost, nothing half done may be seen.
 func TestEveryOperationFailsOnce(t *testing.T) {
 	st := newStory()
-	for at := 1; ; at += stride {
+	for i := 1; ; i += stride {
 		d := disktest.New()
-		d.FailAt = at
+		d.FailAt = i
 		s, err := st.open(d)
 		if err != nil {
 			if s, err = st.open(d); err != nil {
-				t.Fatalf("fault at %d: second open: %v", at, err)
+				t.Fatalf("fault at %d: second open: %v", i, err)
 			}
 		}
 		for run := 1; run <= storyRuns; run++ {
@@ -172,19 +172,19 @@ func TestEveryOperationFailsOnce(t *testing.T) {
 			if err == nil {
 				continue
 			}
-			if before >= at {
-				t.Fatalf("fault at %d: a later commit fails: %v", at, err)
+			if before >= i {
+				t.Fatalf("fault at %d: a later commit fails: %v", i, err)
 			}
 			if got, rerr := st.at(s); rerr != nil || got != run-1 {
-				t.Fatalf("fault at %d: failed commit shows run %d: %v", at, got, rerr)
+				t.Fatalf("fault at %d: failed commit shows run %d: %v", i, got, rerr)
 			}
 			if errors.Is(err, ErrUncertain) {
 				if _, berr := s.Begin(); !errors.Is(berr, ErrUncertain) {
-					t.Fatalf("fault at %d: begin after an unknown outcome: %v", at, berr)
+					t.Fatalf("fault at %d: begin after an unknown outcome: %v", i, berr)
 				}
 				s.Close()
 				if s, err = st.open(d); err != nil {
-					t.Fatalf("fault at %d: open after an unknown outcome: %v", at, err)
+					t.Fatalf("fault at %d: open after an unknown outcome: %v", i, err)
 				}
 				if run = int(s.Position()); run == storyRuns {
 					break
@@ -194,20 +194,20 @@ func TestEveryOperationFailsOnce(t *testing.T) {
 			run--
 		}
 		if got, err := st.at(s); err != nil || got != storyRuns {
-			t.Fatalf("fault at %d: ends at run %d: %v", at, got, err)
+			t.Fatalf("fault at %d: ends at run %d: %v", i, got, err)
 		}
 		s.Close()
-		over := d.Ops < at
+		over := d.Ops < i
 		d.FailAt = 0
 		if _, err := verify(d, "d"); err != nil {
-			t.Fatalf("fault at %d: verify: %v", at, err)
+			t.Fatalf("fault at %d: verify: %v", i, err)
 		}
 		s, err = st.open(d.AfterCrash(disktest.CrashKeepsNothing))
 		if err != nil {
-			t.Fatalf("fault at %d: last open: %v", at, err)
+			t.Fatalf("fault at %d: last open: %v", i, err)
 		}
 		if got, err := st.at(s); err != nil || got != storyRuns {
-			t.Fatalf("fault at %d: durable is run %d: %v", at, got, err)
+			t.Fatalf("fault at %d: durable is run %d: %v", i, got, err)
 		}
 		s.Close()
 		if over {
@@ -264,13 +264,13 @@ func TestEveryByteIsGuarded(t *testing.T) {
 	st := newStory()
 	end := st.finished(t)
 	for name, n := range end.Files() {
-		for at := 0; at < len(n.Data); at += stride {
+		for i := 0; i < len(n.Data); i += stride {
 			d := end.AfterCrash(disktest.CrashKeepsAll)
-			d.Files()[name].Data[at] ^= 1 << (at % 8)
-			st.damaged(t, d, name, fmt.Sprintf("bit flip at %d", at))
+			d.Files()[name].Data[i] ^= 1 << (i % 8)
+			st.damaged(t, d, name, fmt.Sprintf("bit flip at %d", i))
 			d = end.AfterCrash(disktest.CrashKeepsAll)
-			d.Files()[name].Data = d.Files()[name].Data[:at]
-			st.damaged(t, d, name, fmt.Sprintf("cut at %d", at))
+			d.Files()[name].Data = d.Files()[name].Data[:i]
+			st.damaged(t, d, name, fmt.Sprintf("cut at %d", i))
 		}
 	}
 }

@@ -11,9 +11,9 @@ import (
 // machine crashes at any operation after that.
 func TestOpenAfterAKill(t *testing.T) {
 	st := newStory()
-	for at := 1; ; at += stride {
+	for i := 1; ; i += stride {
 		d := disktest.New()
-		d.CrashAt = at
+		d.CrashAt = i
 		if s, err := st.open(d); err == nil {
 			for run := 1; run <= storyRuns && st.commit(s, run) == nil; run++ {
 			}
@@ -31,10 +31,10 @@ func TestOpenAfterAKill(t *testing.T) {
 			for kind := range disktest.CrashKinds {
 				s, err := st.open(next.AfterCrash(kind))
 				if err != nil {
-					t.Fatalf("kill at %d, stop at %d, crash %d: %v", at, stop, kind, err)
+					t.Fatalf("kill at %d, stop at %d, crash %d: %v", i, stop, kind, err)
 				}
 				if run, err := st.at(s); err != nil || run < shown {
-					t.Fatalf("kill at %d, stop at %d, crash %d: run %d after %d: %v", at, stop,
+					t.Fatalf("kill at %d, stop at %d, crash %d: run %d after %d: %v", i, stop,
 						kind, run, shown, err)
 				}
 				s.Close()
@@ -43,7 +43,7 @@ func TestOpenAfterAKill(t *testing.T) {
 				break
 			}
 		}
-		if d.Ops < at {
+		if d.Ops < i {
 			return
 		}
 	}

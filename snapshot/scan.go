@@ -110,12 +110,12 @@ func (st *state) places(prefix string, keyLen int) []place {
 
 // pieceLength is how many of the next places one read takes in.
 func pieceLength(places []place) int {
-	for at := 1; at < len(places); at++ {
-		last, next := &places[at-1], &places[at]
+	for i := 1; i < len(places); i++ {
+		last, next := &places[i-1], &places[i]
 		end := next.offset + uint64(next.size)
 		if next.file != last.file || next.offset > last.offset+uint64(last.size)+scanGapBytes ||
 			end-places[0].offset > scanPieceBytes {
-			return at
+			return i
 		}
 	}
 	return len(places)
@@ -135,11 +135,11 @@ func (s *Store) scanPiece(
 		// Two commits have passed since the scan began.
 		return buffer, s.scanEach(piece, do)
 	}
-	for at := range piece {
+	for i := range piece {
 		if err != nil {
 			break
 		}
-		one := &piece[at]
+		one := &piece[i]
 		from := one.offset - first.offset
 		var data []byte
 		data, err = file.decode(one.name, one.entry, buffer[from:from+uint64(one.size)])
@@ -154,8 +154,8 @@ func (s *Store) scanPiece(
 
 // scanEach reads the sections of a piece one by one, from the generation that is committed now.
 func (s *Store) scanEach(piece []place, do func(Section) error) error {
-	for at := range piece {
-		one := &piece[at]
+	for i := range piece {
+		one := &piece[i]
 		data, position, there, err := s.Read(string(one.name))
 		if err == nil && there {
 			err = do(Section{one.name, position, data})

@@ -63,8 +63,8 @@ func TestScanOfManyFiles(t *testing.T) {
 	want := map[string]string{}
 	for run := range 5 {
 		put := map[string]string{}
-		for at := run; at < 3000; at += 1 + run*3 {
-			put[fmt.Sprintf("p%04d", at)] = strings.Repeat(fmt.Sprint(run, at), 1+at%97*(at%13))
+		for i := run; i < 3000; i += 1 + run*3 {
+			put[fmt.Sprintf("p%04d", i)] = strings.Repeat(fmt.Sprint(run, i), 1+i%97*(i%13))
 		}
 		put[fmt.Sprintf("p%04d", 7*run)] = strings.Repeat("large", scanPieceBytes/4)
 		mustRun(t, s, uint64(run+1), put)
@@ -80,8 +80,8 @@ func TestScanOfManyFiles(t *testing.T) {
 func TestScanWhileFilesAreRemoved(t *testing.T) {
 	s := mustOpen(t, Options{Dir: t.TempDir(), CompactionBytes: 64 << 20, FilesMax: 2})
 	put := map[string]string{}
-	for at := range 2000 {
-		put[fmt.Sprintf("p%04d", at)] = strings.Repeat("x", 1000)
+	for i := range 2000 {
+		put[fmt.Sprintf("p%04d", i)] = strings.Repeat("x", 1000)
 	}
 	mustRun(t, s, 1, put)
 	var once sync.Once
@@ -109,8 +109,8 @@ func TestScanWhileFilesAreRemoved(t *testing.T) {
 func TestScanEndsWithTheFirstError(t *testing.T) {
 	s := mustOpen(t, Options{Dir: t.TempDir()})
 	put := map[string]string{}
-	for at := range 1000 {
-		put[fmt.Sprintf("p%04d", at)] = strings.Repeat("x", 10_000)
+	for i := range 1000 {
+		put[fmt.Sprintf("p%04d", i)] = strings.Repeat("x", 10_000)
 	}
 	mustRun(t, s, 1, put)
 	fault := errors.New("enough")

@@ -239,8 +239,8 @@ func openState(d disk.Disk, dir string, m manifest) (*state, error) {
 	files, tables := make([]*sectionFile, len(m.files)), make([]*table, len(m.files))
 	faults := make([]error, len(m.files))
 	var opening sync.WaitGroup
-	for at, mf := range m.files {
-		opening.Go(func() { files[at], tables[at], faults[at] = openSections(d, dir, mf) })
+	for i, mf := range m.files {
+		opening.Go(func() { files[i], tables[i], faults[i] = openSections(d, dir, mf) })
 	}
 	opening.Wait()
 	for _, file := range files {

@@ -50,8 +50,8 @@ func mustRead(t testing.TB, s *Store, key Key, number uint32, want []byte) {
 
 func noiseOf(size int) []byte {
 	noise := make([]byte, size)
-	for at := range noise {
-		noise[at] = byte(rand.Uint32())
+	for i := range noise {
+		noise[i] = byte(rand.Uint32())
 	}
 	return noise
 }
@@ -156,24 +156,24 @@ func TestEveryByteIsGuarded(t *testing.T) {
 	mustPut(t, s, one, 1, []byte("some content of a part"))
 	name := filepath.Join("d", fileName(one, 1))
 	whole := end.Files()[name].Data
-	for at := range whole {
+	for i := range whole {
 		d := end.AfterCrash(disktest.CrashKeepsAll)
 		changed := bytes.Clone(whole)
-		changed[at] ^= 1 << (at % 8)
+		changed[i] ^= 1 << (i % 8)
 		d.Put(name, changed)
 		var damage *disk.CorruptError
 		if _, err := verify(d, "d"); !errors.As(err, &damage) || damage.File != name {
-			t.Fatalf("byte %d: verify: %v", at, err)
+			t.Fatalf("byte %d: verify: %v", i, err)
 		}
 		s := openOn(t, d, 0)
 		got, err := s.Read(one, 1)
 		switch {
 		case len(s.Damage()) == 1 && errors.Is(err, ErrNotFound):
 			if files := d.Files(); files[name] != nil {
-				t.Fatalf("byte %d: a damaged file is kept", at)
+				t.Fatalf("byte %d: a damaged file is kept", i)
 			}
 		case len(s.Damage()) > 0 || !errors.Is(err, ErrCorrupt):
-			t.Fatalf("byte %d: %q, %v", at, got, err)
+			t.Fatalf("byte %d: %q, %v", i, got, err)
 		}
 		mustRead(t, s, one, RecordNumber, record)
 	}
@@ -263,11 +263,11 @@ func within(got, before, after map[string]string) bool {
 // each operation fail once. What was confirmed is there.
 func TestCrashAtEveryStep(t *testing.T) {
 	steps := story()
-	for at := 1; ; at++ {
+	for i := 1; ; i++ {
 		for _, crash := range []bool{true, false} {
 			d := disktest.New()
-			if d.FailAt = at; crash {
-				d.FailAt, d.CrashAt = 0, at
+			if d.FailAt = i; crash {
+				d.FailAt, d.CrashAt = 0, i
 			}
 			done := 0
 			s, err := Open(Options{Dir: "d", disk: d})
@@ -289,20 +289,20 @@ func TestCrashAtEveryStep(t *testing.T) {
 				again := openOn(t, d.AfterCrash(kind), 0)
 				if got := contents(t, again); !within(got, before, after) ||
 					len(again.Damage()) > 0 {
-					t.Fatalf("stop at %d, kind %d, after step %d: %v", at, kind, done, got)
+					t.Fatalf("stop at %d, kind %d, after step %d: %v", i, kind, done, got)
 				}
 				if size := sizeOf(contents(t, again)); again.Bytes() != size {
-					t.Fatalf("stop at %d: %d bytes, want %d", at, again.Bytes(), size)
+					t.Fatalf("stop at %d: %d bytes, want %d", i, again.Bytes(), size)
 				}
 			}
 			if err == nil && !crash {
 				if got := contents(t, s); !within(got, before, after) {
-					t.Fatalf("failure %d, after step %d: %v", at, done, got)
+					t.Fatalf("failure %d, after step %d: %v", i, done, got)
 				}
 				retry(t, s, d, steps[done:])
 			}
-			if d.Ops < at && done == len(steps) {
-				if at < 20 {
+			if d.Ops < i && done == len(steps) {
+				if i < 20 {
 					t.Fatalf("the story has %d operations", d.Ops)
 				}
 				return
@@ -315,16 +315,16 @@ func TestCrashAtEveryStep(t *testing.T) {
 // a power loss right AFTER it.
 func TestWhatAStartListsIsDurable(t *testing.T) {
 	steps := story()
-	for at := 1; ; at++ {
+	for i := 1; ; i++ {
 		d := disktest.New()
-		d.CrashAt = at
+		d.CrashAt = i
 		if s, err := Open(Options{Dir: "d", disk: d}); err == nil {
 			for done := 0; done < len(steps) && steps[done].do(s) == nil; {
 				done++
 			}
 			s.Close()
 		}
-		if d.Ops < at {
+		if d.Ops < i {
 			return
 		}
 		killed := d.AfterKill()
@@ -332,7 +332,7 @@ func TestWhatAStartListsIsDurable(t *testing.T) {
 		for kind := range disktest.CrashKinds {
 			got := contents(t, openOn(t, killed.AfterCrash(kind), 0))
 			if !within(got, listed, listed) {
-				t.Fatalf("kill at %d, kind %d: %v, and %v was listed", at, kind, got, listed)
+				t.Fatalf("kill at %d, kind %d: %v, and %v was listed", i, kind, got, listed)
 			}
 		}
 	}

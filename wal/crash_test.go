@@ -210,8 +210,8 @@ func folderOf(t *testing.T, d *disktest.Disk) string {
 // be lost, removed ones may reappear, and unsynced bytes may be missing.
 func TestCrashAtEveryStep(t *testing.T) {
 	crashes, _ := imagesOf(t, t.TempDir())
-	for at := range crashes {
-		crashes[at].check(t)
+	for i := range crashes {
+		crashes[i].check(t)
 	}
 }
 

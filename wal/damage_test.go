@@ -390,9 +390,9 @@ func diskState(t testing.TB, dir string) string {
 	return out.String()
 }
 
-// TestFrameAsContent truncates a record whose entry looks like a valid later frame with the wrong
+// TestEntryLikeAFrameIsNoDamage truncates a record whose entry looks like a valid later frame with the wrong
 // log number, as a client could store one. It must not be mistaken for a later record.
-func TestFrameAsContent(t *testing.T) {
+func TestEntryLikeAFrameIsNoDamage(t *testing.T) {
 	dir := t.TempDir()
 	tail, last := sampleLog(t, dir, 3, 1<<20)
 	var forged frameWriter
@@ -411,8 +411,8 @@ func TestFrameAsContent(t *testing.T) {
 	checkTorn(t, osDisk{}, dir, tail[len(tail)-1].end, last, "forged frame")
 }
 
-// TestGarbageTail appends random bytes to a log; they must be treated as a torn tail.
-func TestGarbageTail(t *testing.T) {
+// TestRandomTailIsTorn appends random bytes to a log; they must be treated as a torn tail.
+func TestRandomTailIsTorn(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 50 {
 		dir := t.TempDir()

@@ -109,7 +109,7 @@ func TestBusyAndGroupCommit(t *testing.T) {
 	mustClose(t, l)
 }
 
-func TestNoSpace(t *testing.T) {
+func TestAppendIsRefusedBelowTheReserve(t *testing.T) {
 	d := newGateDisk()
 	close(d.release)
 	var now atomic.Int64
@@ -343,9 +343,9 @@ func TestCutWhileAppending(t *testing.T) {
 	mustClose(t, l)
 }
 
-// TestSegmentsAreBooked compares the committer's records of its files with the files, for entries
+// TestSegmentCountsMatchFiles compares the committer's records of its files with the files, for entries
 // and limits of many sizes, also if the limit changes between two runs.
-func TestSegmentsAreBooked(t *testing.T) {
+func TestSegmentCountsMatchFiles(t *testing.T) {
 	dir := t.TempDir()
 	pos := uint64(0)
 	for life, limit := range []int{1, 100, 5000, 300, 80, 1 << 20, 1000} {
@@ -414,7 +414,7 @@ func TestLargeEntries(t *testing.T) {
 	}
 }
 
-func TestOptions(t *testing.T) {
+func TestInvalidOptionsAreRefused(t *testing.T) {
 	if _, _, err := Open(Options{}); err == nil {
 		t.Fatal("no directory")
 	}

@@ -201,11 +201,11 @@ func open(o Options, lock *os.File) (*Log, error) {
 			return nil, wrap("repair", err)
 		}
 	}
-	for at := range segs {
-		if !segs[at].unused {
+	for i := range segs {
+		if !segs[i].unused {
 			continue
 		}
-		if err := o.disk.Truncate(segs[at].path, segs[at].bytes); err != nil {
+		if err := o.disk.Truncate(segs[i].path, segs[i].bytes); err != nil {
 			return nil, wrap("repair", err)
 		}
 	}

@@ -219,7 +219,7 @@ func TestConcurrentOrder(t *testing.T) {
 	}
 }
 
-func TestDoubleOpen(t *testing.T) {
+func TestSecondOpenIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	l, _ := mustOpen(t, Options{Dir: dir})
 	if _, _, err := Open(Options{Dir: dir}); !errors.Is(err, ErrLocked) {

@@ -14,8 +14,8 @@ func (c *committer) commitPending() error {
 	for len(c.pending) > 0 {
 		batch, large := c.pick()
 		size := 0
-		for at := range batch {
-			size += len(batch[at].payload)
+		for i := range batch {
+			size += len(batch[i].payload)
 		}
 		if err := c.commit(batch, size); err != nil {
 			err = c.latch(err)
@@ -44,11 +44,11 @@ func (c *committer) pick() (batch []queued, large bool) {
 	batch = append(batch, c.pending[:n]...)
 	var later []queued
 	waits := map[Key]bool{}
-	for at := n; at < len(c.pending); at++ {
-		one := &c.pending[at]
+	for i := n; i < len(c.pending); i++ {
+		one := &c.pending[i]
 		if !one.keyed || !one.large() && !waits[one.key] && !c.fits(len(batch), &size, one) {
 			// Nothing overtakes an entry without a key, or one for which this record has no room.
-			later = append(later, c.pending[at:]...)
+			later = append(later, c.pending[i:]...)
 			break
 		}
 		if one.large() || waits[one.key] {

@@ -219,9 +219,9 @@ func checkOrder(t *testing.T, seed uint64, dir string, all *results, writers int
 		t.Errorf("seed %d: %d entries are durable, %d are stored, or their order differs", seed,
 			len(all.names), len(stored))
 	}
-	for at, position := range all.positions {
-		if position != uint64(at)+1 {
-			t.Errorf("seed %d: the entry %d has position %d", seed, at+1, position)
+	for i, position := range all.positions {
+		if position != uint64(i)+1 {
+			t.Errorf("seed %d: the entry %d has position %d", seed, i+1, position)
 		}
 	}
 }

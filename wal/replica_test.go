@@ -111,13 +111,13 @@ func (m *member) work(w *wal.Log, count int) error {
 		n.Tick()
 		err = n.Work(nobody)
 	}
-	for at := 0; err == nil && at < count; at++ {
+	for i := 0; err == nil && i < count; i++ {
 		text := fmt.Sprintf("%d %s", len(m.tried), strings.Repeat("x", 40))
 		m.tried = append(m.tried, text)
 		if err = n.Append(m.reign, []byte(text), &value{m, text}); err == nil {
 			err = n.Work(nobody)
 		}
-		if err == nil && at%4 == 3 {
+		if err == nil && i%4 == 3 {
 			m.saved = slices.Clone(m.values)
 			err = n.Compact(uint64(len(m.saved)), nil)
 		}

@@ -35,13 +35,13 @@ func newChart(days []api.DayCount) chart {
 		most = max(most, day.Changesets)
 	}
 	var words []string
-	for at, day := range days {
+	for i, day := range days {
 		if day.Changesets == 0 {
 			continue
 		}
 		height := max(1, day.Changesets*chartHeight/most)
 		c.Bars = append(c.Bars, bar{
-			X: at * (barWidth + barGap), Y: chartHeight - height, Width: barWidth, Height: height,
+			X: i * (barWidth + barGap), Y: chartHeight - height, Width: barWidth, Height: height,
 		})
 		c.Total += day.Changesets
 		words = append(words, fmt.Sprintf("%s: %d", day.Date, day.Changesets))

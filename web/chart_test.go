@@ -14,13 +14,13 @@ func TestChartsAreClear(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
 		days, drawn, total := make([]api.DayCount, 14), 0, 0
-		for at := range days {
-			days[at].Date = fmt.Sprintf("2026-11-%02d", at+1)
+		for i := range days {
+			days[i].Date = fmt.Sprintf("2026-11-%02d", i+1)
 			if random.IntN(3) > 0 {
-				days[at].Changesets = random.IntN(1 << random.IntN(20))
+				days[i].Changesets = random.IntN(1 << random.IntN(20))
 			}
-			total += days[at].Changesets
-			if days[at].Changesets > 0 {
+			total += days[i].Changesets
+			if days[i].Changesets > 0 {
 				drawn++
 			}
 		}

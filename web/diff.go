@@ -95,12 +95,12 @@ func newDiff(text string, files []api.DiffFile, truncated bool) diff {
 		deleted bool
 	}
 	place := map[side]int{}
-	for at, part := range parts {
+	for i, part := range parts {
 		path, deleted := partPath(part)
-		place[side{path, deleted}] = at
+		place[side{path, deleted}] = i
 	}
-	for at, file := range files {
-		one := fileDiff{DiffFile: file, Number: at + 1}
+	for i, file := range files {
+		one := fileDiff{DiffFile: file, Number: i + 1}
 		found, has := place[side{file.Path, file.Action == "DELETE"}]
 		if has {
 			one.part, one.cut = parts[found], truncated && found == len(parts)-1
@@ -151,11 +151,11 @@ const apartMax = 50
 // that are too many for that are cut.
 func (read readDiff) apart(operations []api.OperationRecord) (all diff, err error) {
 	all = diff{All: len(operations), query: url.Values{}}
-	for at, op := range operations {
-		one := fileDiff{Number: at + 1, cut: true, DiffFile: api.DiffFile{
+	for i, op := range operations {
+		one := fileDiff{Number: i + 1, cut: true, DiffFile: api.DiffFile{
 			Path: op.Path, PreviousPath: op.PreviousPath, Action: op.Action,
 		}}
-		if at < apartMax {
+		if i < apartMax {
 			text, files, truncated, err := read(op.Path)
 			switch {
 			case fault.CodeOf(err) == fault.ContentRemoved:
@@ -165,7 +165,7 @@ func (read readDiff) apart(operations []api.OperationRecord) (all diff, err erro
 			default:
 				if own := newDiff(text, files, truncated); len(own.Files) > 0 {
 					one = own.Files[0]
-					one.Number = at + 1
+					one.Number = i + 1
 				}
 			}
 		}
@@ -258,9 +258,9 @@ func (v *visit) number(name string) int {
 func (d *diff) listFrom(first int) {
 	d.Files = d.Files[min(first-1, len(d.Files)):]
 	room := listRoom
-	for at := range d.Files {
-		if room -= d.Files[at].linkBytes(); at == filesListed || at > 0 && room < 0 {
-			d.Files = d.Files[:at]
+	for i := range d.Files {
+		if room -= d.Files[i].linkBytes(); i == filesListed || i > 0 && room < 0 {
+			d.Files = d.Files[:i]
 			return
 		}
 	}
@@ -276,10 +276,10 @@ func (d *diff) link(pairs ...string) string {
 	for _, place := range []string{"from", "line", "files", "part"} {
 		query.Del(place)
 	}
-	for at := 0; at < len(pairs); at += 2 {
-		query.Set(pairs[at], pairs[at+1])
-		if pairs[at+1] == "" {
-			query.Del(pairs[at])
+	for i := 0; i < len(pairs); i += 2 {
+		query.Set(pairs[i], pairs[i+1])
+		if pairs[i+1] == "" {
+			query.Del(pairs[i])
 		}
 	}
 	return "?" + query.Encode()
@@ -398,30 +398,30 @@ func partStart(line string) (old, now int) {
 // changes calls a function for each run of rows that are alike or belong together: removed lines
 // with the added ones behind them, or one other row.
 func changes(rows []row, each func(removed, added []row)) {
-	for at := 0; at < len(rows); {
-		from := at
-		for at < len(rows) && rows[at].Kind == "removed" {
-			at++
+	for i := 0; i < len(rows); {
+		from := i
+		for i < len(rows) && rows[i].Kind == "removed" {
+			i++
 		}
-		between := at
-		for at < len(rows) && rows[at].Kind == "added" {
-			at++
+		between := i
+		for i < len(rows) && rows[i].Kind == "added" {
+			i++
 		}
-		if at == from {
-			at, between = at+1, at+1
+		if i == from {
+			i, between = i+1, i+1
 		}
-		each(rows[from:between], rows[between:at])
+		each(rows[from:between], rows[between:i])
 	}
 }
 
 // mark compares the words of each removed line with those of the added line that is in its place.
 func (d *wordDiffer) mark(rows []row) {
 	changes(rows, func(removed, added []row) {
-		for at := range min(len(removed), len(added)) {
+		for i := range min(len(removed), len(added)) {
 			if d.steps < 0 {
 				return
 			}
-			removed[at].Parts, added[at].Parts = d.pair(removed[at].Text, added[at].Text)
+			removed[i].Parts, added[i].Parts = d.pair(removed[i].Text, added[i].Text)
 		}
 	})
 }
@@ -436,13 +436,13 @@ func pairsOf(rows []row) (pairs []pairOfRows) {
 			pairs = append(pairs, pairOfRows{&removed[0], &removed[0]})
 			return
 		}
-		for at := range max(len(removed), len(added)) {
+		for i := range max(len(removed), len(added)) {
 			var one pairOfRows
-			if at < len(removed) {
-				one.Old = &removed[at]
+			if i < len(removed) {
+				one.Old = &removed[i]
 			}
-			if at < len(added) {
-				one.New = &added[at]
+			if i < len(added) {
+				one.New = &added[i]
 			}
 			pairs = append(pairs, one)
 		}

@@ -66,8 +66,8 @@ func TestCommonWordsAreTheLongest(t *testing.T) {
 }
 
 func keptOf(words []string, kept []bool) (some []string) {
-	for at, word := range words {
-		if kept[at] {
+	for i, word := range words {
+		if kept[i] {
 			some = append(some, word)
 		}
 	}
@@ -78,12 +78,12 @@ func longest(a, b []string) int {
 	table := make([]int, len(b)+1)
 	for _, x := range a {
 		before := 0
-		for at, y := range b {
-			above := table[at+1]
+		for i, y := range b {
+			above := table[i+1]
 			if x == y {
-				table[at+1] = before + 1
+				table[i+1] = before + 1
 			} else {
-				table[at+1] = max(above, table[at])
+				table[i+1] = max(above, table[i])
 			}
 			before = above
 		}
@@ -96,11 +96,11 @@ func TestWordsAreBounded(t *testing.T) {
 	d := wordDiffer{steps: wordStepsMax}
 	const lines = 1500
 	rows := make([]row, 0, 2*lines)
-	for at := range lines {
-		rows = append(rows, row{Kind: "removed", Text: strings.Repeat("a b ", 90) + fmt.Sprint(at)})
+	for i := range lines {
+		rows = append(rows, row{Kind: "removed", Text: strings.Repeat("a b ", 90) + fmt.Sprint(i)})
 	}
-	for at := range lines {
-		rows = append(rows, row{Kind: "added", Text: strings.Repeat("b a ", 90) + fmt.Sprint(at)})
+	for i := range lines {
+		rows = append(rows, row{Kind: "added", Text: strings.Repeat("b a ", 90) + fmt.Sprint(i)})
 	}
 	d.mark(rows)
 	if d.steps < -wordEditsMax*wordsMax || d.steps > wordStepsMax/2 {
@@ -183,8 +183,8 @@ func TestDiffsFit(t *testing.T) {
 		all.Split = random.IntN(2) == 0
 		all.Fit(room)
 		size := 0
-		for at := range all.Files {
-			one := &all.Files[at]
+		for i := range all.Files {
+			one := &all.Files[i]
 			size += len(one.Table) + one.linkBytes()
 			if one.Apart && one.part == "" || one.Apart && one.Table != "" {
 				t.Errorf("a file apart has %q there, and %q here", one.part, one.Table)
@@ -226,8 +226,8 @@ func checkPages(t *testing.T, one fileDiff, split bool) {
 func randomDiff(random *rand.Rand) (string, []api.DiffFile) {
 	var text strings.Builder
 	var files []api.DiffFile
-	for at := range 1 + random.IntN(30) {
-		path := strings.Repeat("<", random.IntN(20)) + fmt.Sprint(at)
+	for i := range 1 + random.IntN(30) {
+		path := strings.Repeat("<", random.IntN(20)) + fmt.Sprint(i)
 		files = append(files, api.DiffFile{Path: path, Action: "MODIFY"})
 		fmt.Fprintf(&text, "diff --git a/%s b/%s\n@@ -1,9 +1,9 @@\n", path, path)
 		most := []int{5, 100, 2000}[random.IntN(3)]
@@ -258,15 +258,15 @@ func TestFilesOfADiffAreFound(t *testing.T) {
 		{Path: "ä \"", Action: "CREATE"}, {Path: "empty", Action: "CREATE"},
 	}, false)
 	want := [][]string{{"x", "y"}, nil, {"gone"}, {"1", "2"}, {"rename to z"}, nil}
-	for at := range all.Files {
+	for i := range all.Files {
 		var got []string
-		for _, one := range rowsOf(all.Files[at].part) {
+		for _, one := range rowsOf(all.Files[i].part) {
 			if one.Kind != "gap" {
 				got = append(got, one.Text)
 			}
 		}
-		if !slices.Equal(got, want[at]) {
-			t.Errorf("%s has %q, not %q", all.Files[at].Path, got, want[at])
+		if !slices.Equal(got, want[i]) {
+			t.Errorf("%s has %q, not %q", all.Files[i].Path, got, want[i])
 		}
 	}
 }
@@ -274,8 +274,8 @@ func TestFilesOfADiffAreFound(t *testing.T) {
 // TestFilesOfADiffAreListed checks how many of many files a page has.
 func TestFilesOfADiffAreListed(t *testing.T) {
 	list := make([]api.DiffFile, 5000)
-	for at := range list {
-		list[at].Path = fmt.Sprint(strings.Repeat("p", at%300), at)
+	for i := range list {
+		list[i].Path = fmt.Sprint(strings.Repeat("p", i%300), i)
 	}
 	all := newDiff("", list, true)
 	seen, pages := 0, 0
@@ -297,8 +297,8 @@ func TestFilesOfADiffAreListed(t *testing.T) {
 
 func TestSidesOfConflicts(t *testing.T) {
 	var text strings.Builder
-	for at := range 10 {
-		fmt.Fprintf(&text, "before %d\n", at)
+	for i := range 10 {
+		fmt.Fprintf(&text, "before %d\n", i)
 	}
 	text.WriteString("<<<<<<< ours\nmine\n=======\ntheirs\n>>>>>>> theirs\nafter\r\n=======\nend")
 	want := []sideLine{

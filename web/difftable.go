@@ -13,20 +13,20 @@ import (
 // order each that has room. The first one that has not begins here, others are on their own pages.
 func (d *diff) Fit(room int) *diff {
 	room = max(room, diffRoomMin)
-	for at := range d.Files {
-		room -= d.Files[at].linkBytes()
+	for i := range d.Files {
+		room -= d.Files[i].linkBytes()
 	}
 	d.fitted = true
 	words := wordDiffer{steps: wordStepsMax}
 	if d.Only != "" || d.All == 1 {
-		for at := range d.Files {
-			d.Files[at].begin(max(room-d.Files[at].frameBytes(), diffRoomMin/2), d.Split, &words)
+		for i := range d.Files {
+			d.Files[i].begin(max(room-d.Files[i].frameBytes(), diffRoomMin/2), d.Split, &words)
 		}
 		return d
 	}
 	begun := false
-	for at := range d.Files {
-		one := &d.Files[at]
+	for i := range d.Files {
+		one := &d.Files[i]
 		left := room - one.frameBytes()
 		// No line takes fewer bytes here than in the text.
 		if len(one.part) <= left+len(one.Path)*4 && one.begin(left, d.Split, &words) {
@@ -137,9 +137,9 @@ func (w *tableWriter) fill(rows []row, room int) (done int) {
 		if small && done > 0 {
 			return
 		}
-		for at := range group {
+		for i := range group {
 			before := w.Len()
-			if w.group(group[at : at+1]); w.Len() > room && done > 0 {
+			if w.group(group[i : i+1]); w.Len() > room && done > 0 {
 				w.cut(before)
 				return
 			}
@@ -164,8 +164,8 @@ func (w *tableWriter) group(rows []row) {
 		}
 		return
 	}
-	for at := range rows {
-		w.row(&rows[at])
+	for i := range rows {
+		w.row(&rows[i])
 	}
 }
 

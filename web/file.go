@@ -229,8 +229,8 @@ func (t tree) query(pairs ...string) string {
 	if !t.IsNewestHead {
 		query.Set("at", t.At)
 	}
-	for at := 0; at < len(pairs); at += 2 {
-		query.Set(pairs[at], pairs[at+1])
+	for i := 0; i < len(pairs); i += 2 {
+		query.Set(pairs[i], pairs[i+1])
 	}
 	if len(query) == 0 {
 		return ""
@@ -286,10 +286,10 @@ type step struct{ Name, Path string }
 
 // Steps are the folders above a path, the outermost first.
 func (t tree) Steps(path string) (steps []step) {
-	for at, c := range path {
+	for i, c := range path {
 		if c == '/' {
-			name := path[strings.LastIndexByte(path[:at], '/')+1 : at]
-			steps = append(steps, step{name, path[:at]})
+			name := path[strings.LastIndexByte(path[:i], '/')+1 : i]
+			steps = append(steps, step{name, path[:i]})
 		}
 	}
 	return steps

@@ -200,11 +200,11 @@ func submit[T any](
 // filled is the path of an operation with its parameters, and the one that is the project.
 func filled(template string, params []string) (path, project string) {
 	segments := strings.Split(template, "/")
-	for at, segment := range segments {
+	for i, segment := range segments {
 		if !strings.HasPrefix(segment, "{") {
 			continue
 		}
-		if segments[at] = params[0]; segment == "{project}" {
+		if segments[i] = params[0]; segment == "{project}" {
 			project = params[0]
 		}
 		params = params[1:]

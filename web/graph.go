@@ -64,10 +64,10 @@ func newGraph(project node, above, below []node) graph {
 
 // rows adds nodes from a height on, and returns the height for what follows.
 func (g *graph) rows(nodes []node, y int) int {
-	for at, one := range nodes {
+	for i, one := range nodes {
 		one.Width, one.Height = nodeWidth, nodeHeight
-		one.X, one.Y = graphMargin, y+at/2*(nodeHeight+nodeGap)
-		if at%2 == 1 {
+		one.X, one.Y = graphMargin, y+i/2*(nodeHeight+nodeGap)
+		if i%2 == 1 {
 			one.X = graphWidth - graphMargin - nodeWidth
 		}
 		g.Nodes = append(g.Nodes, one)

@@ -9,8 +9,8 @@ import (
 )
 
 func nodes(count int) (all []node) {
-	for at := range count {
-		all = append(all, node{Kind: "import", Name: fmt.Sprint("node ", at)})
+	for i := range count {
+		all = append(all, node{Kind: "import", Name: fmt.Sprint("node ", i)})
 	}
 	return all
 }
@@ -32,19 +32,19 @@ func TestGraphsAreClear(t *testing.T) {
 				t.Fatalf("%d, %d: %d nodes, %d lines, %d left", above, below, len(g.Nodes),
 					len(g.Lines), g.Left)
 			}
-			for at, one := range g.Nodes {
+			for i, one := range g.Nodes {
 				if one.X < 0 || one.Y < 0 || one.X+one.Width > g.Width ||
 					one.Y+one.Height > g.Height {
 					t.Fatalf("%d, %d: %+v leaves %d × %d", above, below, one, g.Width, g.Height)
 				}
-				for _, other := range g.Nodes[at+1:] {
+				for _, other := range g.Nodes[i+1:] {
 					if one.X < other.X+other.Width && other.X < one.X+one.Width &&
 						one.Y < other.Y+other.Height && other.Y < one.Y+one.Height {
 						t.Fatalf("%d, %d: %+v is over %+v", above, below, one, other)
 					}
 				}
 			}
-			for at, line := range g.Lines {
+			for i, line := range g.Lines {
 				var place []int
 				for _, text := range numbers.FindAllString(line, -1) {
 					number, _ := strconv.Atoi(text)
@@ -53,7 +53,7 @@ func TestGraphsAreClear(t *testing.T) {
 				if len(place) != 4 {
 					t.Fatalf("line %s", line)
 				}
-				checkLine(t, &g, at, place)
+				checkLine(t, &g, i, place)
 			}
 		}
 	}

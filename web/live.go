@@ -108,8 +108,8 @@ func (v *visit) live() (view, error) {
 		return made, err
 	}
 	found, cursor, err := followed.Newest(liveShown)
-	for at := range found {
-		all.Events = append(all.Events, newHappening(&found[at]))
+	for i := range found {
+		all.Events = append(all.Events, newHappening(&found[i]))
 	}
 	made.Live, made.Data, made.Source = v.liveAddress(all.Project.ID, cursor), all, "/api/v1/events"
 	return made, err

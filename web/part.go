@@ -93,20 +93,20 @@ var (
 // elements that are open there, without their IDs, and ends with their ends.
 func piecesOf(content string, most int) (parts []string) {
 	d := divider{most: most}
-	for at := 0; at < len(content) && len(d.parts) < partsMax; {
+	for i := 0; i < len(content) && len(d.parts) < partsMax; {
 		end := len(content)
-		if content[at] != '<' {
-			if next := strings.IndexByte(content[at:], '<'); next >= 0 {
-				end = at + next
+		if content[i] != '<' {
+			if next := strings.IndexByte(content[i:], '<'); next >= 0 {
+				end = i + next
 			}
-			d.text(content[at:end])
+			d.text(content[i:end])
 		} else {
-			if close := strings.IndexByte(content[at:], '>'); close >= 0 {
-				end = at + close + 1
+			if close := strings.IndexByte(content[i:], '>'); close >= 0 {
+				end = i + close + 1
 			}
-			d.tag(content[at:end])
+			d.tag(content[i:end])
 		}
-		at = end
+		i = end
 	}
 	d.end()
 	return d.parts
@@ -176,9 +176,9 @@ func bare(name, tag string) string {
 
 // pop closes elements up to the innermost one of a name.
 func (d *divider) pop(name string) {
-	for at := len(d.open) - 1; at >= 0; at-- {
-		if d.open[at].name == name {
-			d.drop(at)
+	for i := len(d.open) - 1; i >= 0; i-- {
+		if d.open[i].name == name {
+			d.drop(i)
 			return
 		}
 	}
@@ -186,9 +186,9 @@ func (d *divider) pop(name string) {
 
 // popUpTo closes elements up to the innermost one of a name, if it is within another one.
 func (d *divider) popUpTo(name, within string) {
-	for at := len(d.open) - 1; at >= 0 && d.open[at].name != within; at-- {
-		if d.open[at].name == name {
-			d.drop(at)
+	for i := len(d.open) - 1; i >= 0 && d.open[i].name != within; i-- {
+		if d.open[i].name == name {
+			d.drop(i)
 			return
 		}
 	}
@@ -268,8 +268,8 @@ func (d *divider) cut(place int, open []opened) {
 	for _, one := range open {
 		next.WriteString(one.tag)
 	}
-	for at := len(open) - 1; at >= 0; at-- {
-		part += "</" + open[at].name + ">"
+	for i := len(open) - 1; i >= 0; i-- {
+		part += "</" + open[i].name + ">"
 	}
 	d.parts = append(d.parts, part)
 	d.begun = next.Len()

@@ -19,12 +19,12 @@ func TestDividedPages(t *testing.T) {
 		most := 300 + random.IntN(3000)
 		parts := piecesOf(content, most)
 		var got strings.Builder
-		for at, part := range parts {
+		for i, part := range parts {
 			if problem := unbalanced(part); problem != "" {
-				t.Fatalf("part %d: %s: %s\nof %s", at, problem, part, content)
+				t.Fatalf("part %d: %s: %s\nof %s", i, problem, part, content)
 			}
 			if len(part) > most+largest {
-				t.Fatalf("part %d has %d bytes, not %d: %s", at, len(part), most, part)
+				t.Fatalf("part %d has %d bytes, not %d: %s", i, len(part), most, part)
 			}
 			got.WriteString(textsOf(part))
 		}

@@ -209,9 +209,9 @@ func next(cursor *string, pairs ...string) string {
 // asked is the query of an address, without parameters that are empty.
 func asked(pairs ...string) string {
 	query := url.Values{}
-	for at := 0; at < len(pairs); at += 2 {
-		if pairs[at+1] != "" {
-			query.Set(pairs[at], pairs[at+1])
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			query.Set(pairs[i], pairs[i+1])
 		}
 	}
 	return "?" + query.Encode()

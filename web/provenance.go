@@ -41,8 +41,8 @@ func (v *visit) provenance() (view, error) {
 	all.Above = sources(&all.Provenance, head.ID)
 	all.Below = uses(&all.Provenance, head.ID)
 	for _, list := range [][]node{all.Above, all.Below} {
-		for at := range list {
-			if err := names.name(&list[at]); err != nil {
+		for i := range list {
+			if err := names.name(&list[i]); err != nil {
 				return made, err
 			}
 		}

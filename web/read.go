@@ -62,9 +62,9 @@ func (v *visit) run(name string, params []string, body any, pairs ...string) (ap
 	op := operation(name)
 	inner := *v.Call
 	inner.Operation, inner.Params, inner.Query = op, params, map[string]string{}
-	for at := 0; at < len(pairs); at += 2 {
-		if pairs[at+1] != "" {
-			inner.Query[pairs[at]] = pairs[at+1]
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			inner.Query[pairs[i]] = pairs[i+1]
 		}
 	}
 	if op.Auth == api.Bearer && v.Session == nil {
@@ -78,7 +78,7 @@ func (v *visit) run(name string, params []string, body any, pairs ...string) (ap
 
 // data is what an operation has replied.
 func data[T any](name string, reply api.Reply) (T, error) {
-	if typed, is := reply.Data.(T); is {
+	if typed, ok := reply.Data.(T); ok {
 		return typed, nil
 	}
 	// Some handlers answer with a form of the same data that is written faster.

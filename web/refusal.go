@@ -85,9 +85,9 @@ func renamed(err error, pairs ...string) error {
 		return err
 	}
 	listed, _ := refused.Details["fields"].([]fault.Field)
-	for at := range listed {
-		if name := slices.Index(pairs, listed[at].Field); name >= 0 && name%2 == 0 {
-			listed[at].Field = pairs[name+1]
+	for i := range listed {
+		if name := slices.Index(pairs, listed[i].Field); name >= 0 && name%2 == 0 {
+			listed[i].Field = pairs[name+1]
 		}
 	}
 	return err

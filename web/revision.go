@@ -138,15 +138,15 @@ func sidesOf(marked string) (kept []sideLine) {
 			near = append(near, false)
 		}
 	}
-	for at, line := range lines {
+	for i, line := range lines {
 		if line.Side != "" {
-			for by := max(0, at-conflictContext); by <= min(len(lines)-1, at+conflictContext); by++ {
+			for by := max(0, i-conflictContext); by <= min(len(lines)-1, i+conflictContext); by++ {
 				near[by] = true
 			}
 		}
 	}
-	for at, line := range lines {
-		if near[at] {
+	for i, line := range lines {
+		if near[i] {
 			kept = append(kept, line)
 		}
 	}
@@ -167,8 +167,8 @@ func (c contributionView) RevisionLink(id string) string {
 func (c contributionView) LineLink(path string, line *int) string {
 	d := c.Diff
 	number := 0
-	for at := range d.Files {
-		if file := &d.Files[at]; file.Path == path {
+	for i := range d.Files {
+		if file := &d.Files[i]; file.Path == path {
 			number = file.Number
 			place := "#f" + strconv.Itoa(number)
 			if line == nil && !file.Apart {
@@ -203,10 +203,10 @@ type reviews struct {
 func (s shown) Reviews() (made reviews) {
 	all := s.Data.(contributionView)
 	list := all.Contribution.Reviews
-	for at := len(list) - 1; at >= 0; at-- {
-		one := s.Block("review", s.With(list[at]))
+	for i := len(list) - 1; i >= 0; i-- {
+		one := s.Block("review", s.With(list[i]))
 		if !all.AllReviews && len(made.HTML)+len(one) > reviewsRoom {
-			made.Left = at + 1
+			made.Left = i + 1
 			break
 		}
 		made.HTML = one + made.HTML

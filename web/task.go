@@ -122,8 +122,8 @@ func (v *visit) task() (view, error) {
 		if err != nil {
 			return made, err
 		}
-		for at := range parents {
-			all.Parent = &parents[at]
+		for i := range parents {
+			all.Parent = &parents[i]
 		}
 	}
 	if all.After, err = known.tasks(all.Task.Dependencies); err != nil {

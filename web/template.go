@@ -102,7 +102,7 @@ func stamp(at any) string { return time.UnixMilli(millis(at)).UTC().Format(time.
 
 // millis is a time of the interface, or a pointer to one, which is not nil.
 func millis(at any) int64 {
-	if at, is := at.(*api.Time); is {
+	if at, ok := at.(*api.Time); ok {
 		return int64(*at)
 	}
 	return int64(at.(api.Time))

@@ -176,7 +176,7 @@ var partParam = api.Param{
 // params are the parameters of a path.
 func params(path string) (all []api.Param) {
 	for segment := range strings.SplitSeq(path, "/") {
-		if name, is := strings.CutPrefix(segment, "{"); is {
+		if name, ok := strings.CutPrefix(segment, "{"); ok {
 			all = append(all, api.Param{Name: strings.TrimRight(name, "*}")})
 		}
 	}

@@ -26,9 +26,9 @@ func (d *wordDiffer) pair(old, now string) (was, is []linePart) {
 	}
 	keptA, keptB := d.common(a, b)
 	same := 0
-	for at, kept := range keptA {
+	for i, kept := range keptA {
 		if kept {
-			same += len(a[at])
+			same += len(a[i])
 		}
 	}
 	if same*3 < max(len(old), len(now)) {
@@ -41,7 +41,7 @@ func (d *wordDiffer) pair(old, now string) (was, is []linePart) {
 func wordsOf(line string) (words []string) {
 	const word, space = 1, 2
 	start, last := 0, 0
-	for at, r := range line {
+	for i, r := range line {
 		kind := 0
 		switch {
 		case unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || unicode.IsMark(r):
@@ -49,9 +49,9 @@ func wordsOf(line string) (words []string) {
 		case unicode.IsSpace(r):
 			kind = space
 		}
-		if at > start && (kind == 0 || kind != last) {
-			words = append(words, line[start:at])
-			start = at
+		if i > start && (kind == 0 || kind != last) {
+			words = append(words, line[start:i])
+			start = i
 		}
 		last = kind
 	}
@@ -120,12 +120,12 @@ func walkBack(trace []reached, diagonal, x int, keptA, keptB []bool) {
 
 // partsOf joins neighbours that are alike.
 func partsOf(words []string, kept []bool) (parts []linePart) {
-	for at, word := range words {
-		if last := len(parts) - 1; last >= 0 && parts[last].Marked != kept[at] {
+	for i, word := range words {
+		if last := len(parts) - 1; last >= 0 && parts[last].Marked != kept[i] {
 			parts[last].Text += word
 			continue
 		}
-		parts = append(parts, linePart{Text: word, Marked: !kept[at]})
+		parts = append(parts, linePart{Text: word, Marked: !kept[i]})
 	}
 	return parts
 }

@@ -200,8 +200,8 @@ func (c *ImportArtifact) message(p *Project) string {
 // targets returns the paths of the files after the import: INVALID_PATH.
 func (c *ImportArtifact) targets() ([]string, error) {
 	targets := make([]string, len(c.Source.Files))
-	for at := range c.Source.Files {
-		target := c.Source.Files[at].Path
+	for i := range c.Source.Files {
+		target := c.Source.Files[i].Path
 		if c.Prefix != "" {
 			target = c.Prefix + "/" + target
 			if problem := path.Problem(target); problem != "" {
@@ -209,7 +209,7 @@ func (c *ImportArtifact) targets() ([]string, error) {
 					With("path", target).With("problem", problem)
 			}
 		}
-		targets[at] = target
+		targets[i] = target
 	}
 	return targets, nil
 }
@@ -220,8 +220,8 @@ func (c *ImportArtifact) targets() ([]string, error) {
 func (c *ImportArtifact) operations(p *Project, targets []string) (ops []OpRecord, err error) {
 	var others, conflicts []string
 	files := p.live.Len()
-	for at, target := range targets {
-		from := &c.Source.Files[at]
+	for i, target := range targets {
+		from := &c.Source.Files[i]
 		record := OpRecord{
 			Action: Create, Path: target, Blob: from.Blob, Size: from.Size, Type: from.ContentType,
 		}

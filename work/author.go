@@ -70,9 +70,9 @@ func (p *Project) BundledAuthorsAt(at *Changeset) []BundledAuthor {
 // has no author.
 func tallyAuthors(origins []Origin, inherited []BundledAuthor) []BundledAuthor {
 	counts := map[BundledAgent]uint32{}
-	for at := range origins {
-		if origins[at].Source != SourceFork {
-			counts[origins[at].agent()]++
+	for i := range origins {
+		if origins[i].Source != SourceFork {
+			counts[origins[i].agent()]++
 		}
 	}
 	for _, one := range inherited {

@@ -89,10 +89,10 @@ func TestLongTextsOfHandoffsAreStoredAway(t *testing.T) {
 	if handoffs[1].Away != nil {
 		t.Error("a short handoff is stored away")
 	}
-	for at, changed := range map[int][]string{0: {"a.go"}, 2: {"b.go"}} {
-		h := handoffs[at]
+	for i, changed := range map[int][]string{0: {"a.go"}, 2: {"b.go"}} {
+		h := handoffs[i]
 		if h.Away == nil || len(h.Continuation.NextActions) > 0 || len(h.ChangedFiles) > 0 {
-			t.Fatalf("handoff %d is in memory: %+v", at, h)
+			t.Fatalf("handoff %d is in memory: %+v", i, h)
 		}
 		if kept := h.Continuation.Summary; len(kept) > 800 || !strings.HasPrefix(long.Summary, kept) ||
 			len(kept) < 790 {

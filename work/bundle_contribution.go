@@ -69,8 +69,8 @@ func (b *bundleImport) importContributions() {
 		}
 		b.newID(id.Contribution, from.Record.ID, fresh, field)
 		made := b.importContribution(from, fresh, field)
-		for at := range from.Revisions {
-			files += len(from.Revisions[at].Ops)
+		for i := range from.Revisions {
+			files += len(from.Revisions[i].Ops)
 		}
 		if b.Imported.Whole {
 			b.texts += made.Bytes()
@@ -104,24 +104,24 @@ func (b *bundleImport) importContribution(
 	}
 	revisions := make(map[id.ID]id.ID, len(from.Revisions))
 	made.Revisions = nil
-	for at := range from.Revisions {
-		one := b.importRevision(&from.Revisions[at], made.ID, field+"."+indexed("revisions", at))
-		if _, known := revisions[from.Revisions[at].Record.ID]; known {
-			b.fault(field+"."+indexed("revisions", at)+".id", duplicated)
+	for i := range from.Revisions {
+		one := b.importRevision(&from.Revisions[i], made.ID, field+"."+indexed("revisions", i))
+		if _, known := revisions[from.Revisions[i].Record.ID]; known {
+			b.fault(field+"."+indexed("revisions", i)+".id", duplicated)
 		}
-		revisions[from.Revisions[at].Record.ID] = one.ID
+		revisions[from.Revisions[i].Record.ID] = one.ID
 		made.Revisions = append(made.Revisions, one.ID)
 	}
 	made.Reviews = make([]*Review, len(from.Record.Reviews))
-	for at, review := range from.Record.Reviews {
+	for i, review := range from.Record.Reviews {
 		own := *review
 		own.ID, own.Author, own.CreatedAt = b.next(), b.stamp.Agent, b.stamp.Now
 		known := false
 		if own.Revision, known = revisions[review.Revision]; !known {
-			b.fault(field+"."+indexed("reviews", at)+".revision_id",
+			b.fault(field+"."+indexed("reviews", i)+".revision_id",
 				"names no revision of the contribution")
 		}
-		made.Reviews[at] = &own
+		made.Reviews[i] = &own
 	}
 	return &made
 }
@@ -141,8 +141,8 @@ func (b *bundleImport) importRevision(
 		b.fault(field+".operations", fmt.Sprintf("must have at most %d items", revisionOpsMax))
 		return &made
 	}
-	for at := range from.Ops {
-		b.requested(&from.Ops[at].OpRecord, field+"."+indexed("operations", at))
+	for i := range from.Ops {
+		b.requested(&from.Ops[i].OpRecord, field+"."+indexed("operations", i))
 	}
 	made.Files = overlaidBy(from.Ops)
 	if base, ok := b.tree.Changeset(from.Record.Base); ok && !from.Malformed && !b.broken {
@@ -158,8 +158,8 @@ func (b *bundleImport) importRevision(
 // overlaidBy returns the files that operations result in.
 func overlaidBy(ops []BundledOp) []Overlaid {
 	files := make(map[string]Overlaid, len(ops))
-	for at := range ops {
-		op := &ops[at]
+	for i := range ops {
+		op := &ops[i]
 		one := Overlaid{Path: op.Path, Blob: op.Blob, Size: op.Size, Type: op.Type}
 		switch op.Action {
 		case Delete:
@@ -190,9 +190,9 @@ func (b *bundleImport) compareRevision(
 		return own.OpRecord == op.OpRecord &&
 			(op.Previous == nil || *op.Previous == own.Before)
 	})
-	for at := range files {
-		if files[at].exists() && fits {
-			_, conflicts := b.tree.conflictOver(base, files, files[at].Path)
+	for i := range files {
+		if files[i].exists() && fits {
+			_, conflicts := b.tree.conflictOver(base, files, files[i].Path)
 			fits = !conflicts
 		}
 	}
@@ -211,8 +211,8 @@ func (b *bundleImport) keepCredits() {
 			credits = append(credits, from.Origin.credit())
 		}
 	}
-	for at := range b.Inherited {
-		credits = append(credits, &b.Inherited[at])
+	for i := range b.Inherited {
+		credits = append(credits, &b.Inherited[i])
 	}
 	for _, origin := range credits[:min(len(credits), CreditsMax)] {
 		b.event.Imported.Credits = append(b.event.Imported.Credits, b.bundledCredit(origin))
@@ -230,8 +230,8 @@ type BundledAttribution struct {
 // Attribution returns the agents that wrote, reviewed and accepted it there, each once per role.
 func (o *ContributionOrigin) Attribution() []BundledAttribution {
 	list := []BundledAttribution{{o.Record.agent(), AttributedAuthor, o.Record.CreatedAt}}
-	for at := range o.Reviews {
-		one := &o.Reviews[at]
+	for i := range o.Reviews {
+		one := &o.Reviews[i]
 		if !slices.ContainsFunc(list[1:], func(a BundledAttribution) bool {
 			return a.Agent == one.agent()
 		}) {

@@ -70,8 +70,8 @@ func (b *bundleImport) replay(tree *Project, step *BundledChangeset, field strin
 		return false
 	}
 	operations := make([]Operation, len(step.Ops))
-	for at := range step.Ops {
-		operations[at] = b.requested(&step.Ops[at].OpRecord, field+"."+indexed("operations", at))
+	for i := range step.Ops {
+		operations[i] = b.requested(&step.Ops[i].OpRecord, field+"."+indexed("operations", i))
 	}
 	published, _, refused := validateOperations(tree, operations, operationField)
 	for _, one := range refused {
@@ -80,8 +80,8 @@ func (b *bundleImport) replay(tree *Project, step *BundledChangeset, field strin
 	if len(refused) > 0 {
 		return false
 	}
-	for at := range published.Ops {
-		published.Ops[at].Size = step.Ops[at].Size
+	for i := range published.Ops {
+		published.Ops[i].Size = step.Ops[i].Size
 	}
 	published.ID, published.Message = step.ID, step.Message
 	tree.publish(published, b.stamp.Agent, b.stamp.Now)
@@ -122,11 +122,11 @@ func (b *bundleImport) sizeOf(hash Hash) (int, bool) {
 // comparePrevious checks that the operations replaced the contents that they name as previous.
 func (b *bundleImport) comparePrevious(tree *Project, step *BundledChangeset, field string) {
 	head := tree.Head()
-	for at := range head.Ops {
-		before, existed := tree.Before(head, &head.Ops[at])
-		named := step.Ops[at].Previous
+	for i := range head.Ops {
+		before, existed := tree.Before(head, &head.Ops[i])
+		named := step.Ops[i].Previous
 		if named != nil && (!existed || before.Blob != *named) {
-			b.fault(field+"."+indexed("operations", at)+".previous_blob_hash",
+			b.fault(field+"."+indexed("operations", i)+".previous_blob_hash",
 				"is not the content that was at the path before")
 		}
 	}
@@ -135,9 +135,9 @@ func (b *bundleImport) comparePrevious(tree *Project, step *BundledChangeset, fi
 // compareFiles checks that the history ends with the files of the bundle.
 func (b *bundleImport) compareFiles(tree *Project) {
 	named := make(map[string]bool, len(b.Files))
-	for at := range b.Files {
-		file := &b.Files[at]
-		field := indexed("files", at)
+	for i := range b.Files {
+		file := &b.Files[i]
+		field := indexed("files", i)
 		restored, ok := tree.File(file.Path)
 		switch {
 		case named[file.Path]:
@@ -163,9 +163,9 @@ func (b *bundleImport) compareFiles(tree *Project) {
 // paths are valid.
 func (b *bundleImport) importHead(single id.ID) {
 	operations, malformed := make([]Operation, len(b.Files)), false
-	for at := range b.Files {
-		file := &b.Files[at]
-		operations[at] = Operation{
+	for i := range b.Files {
+		file := &b.Files[i]
+		operations[i] = Operation{
 			Action: Create, Path: file.Path, ContentType: file.Type,
 			Content: &Blob{Hash: file.Blob},
 		}
@@ -178,8 +178,8 @@ func (b *bundleImport) importHead(single id.ID) {
 	for _, one := range refused {
 		b.fault(placeOf(one, "files"), messageOf(one))
 	}
-	for at := range published.Ops {
-		published.Ops[at].Size, _ = b.sizeOf(published.Ops[at].Blob)
+	for i := range published.Ops {
+		published.Ops[i].Size, _ = b.sizeOf(published.Ops[i].Blob)
 	}
 	published.ID, published.Source = single, SourceImport
 	published.Message = "Imported without its history."
@@ -232,8 +232,8 @@ func (b *bundleImport) blobs() (blobs []Blob, stored []StoredBlob) {
 		}
 	}
 	for _, revision := range b.event.Revisions {
-		for at := range revision.Files {
-			take(revision.Files[at].Blob)
+		for i := range revision.Files {
+			take(revision.Files[i].Blob)
 		}
 	}
 	return blobs, stored

@@ -29,8 +29,8 @@ func (b *bundleImport) importImports() {
 		made.Changeset = b.named(id.Changeset, from.Record.Changeset, field+".changeset_id")
 		made.Origins = b.origins(made.Origins, made.origin(b.ID))
 		b.linkChangeset(&made)
-		for at := range from.Credits[:min(len(from.Credits), CreditsMax)] {
-			made.Credits = append(made.Credits, b.bundledCredit(&from.Credits[at]))
+		for i := range from.Credits[:min(len(from.Credits), CreditsMax)] {
+			made.Credits = append(made.Credits, b.bundledCredit(&from.Credits[i]))
 		}
 		files += made.Files
 		b.texts += made.bytes()

@@ -89,8 +89,8 @@ func (b *bundleImport) namedTasks(list []id.ID, field string) []id.ID {
 		return nil
 	}
 	made := make([]id.ID, len(list))
-	for at, old := range list {
-		made[at] = b.named(id.Task, old, indexed(field, at))
+	for i, old := range list {
+		made[i] = b.named(id.Task, old, indexed(field, i))
 	}
 	return made
 }

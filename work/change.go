@@ -57,8 +57,8 @@ func (p *Project) compare(base, to *Changeset) *comparison {
 	}
 	c := &comparison{project: p, base: base, to: to, origins: map[string]string{}}
 	for changeset := range p.Changesets(first, to.Sequence, true) {
-		for at := range changeset.Ops {
-			c.follow(&changeset.Ops[at])
+		for i := range changeset.Ops {
+			c.follow(&changeset.Ops[i])
 		}
 	}
 	return c

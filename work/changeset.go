@@ -209,12 +209,12 @@ func (p *Project) changedSince(since uint32) []string {
 	}
 	seenOps := 0
 	for changeset := range p.Changesets(since, uint32(p.history.len()), true) {
-		for at := range changeset.Ops {
+		for i := range changeset.Ops {
 			if seenOps++; len(paths) >= most || seenOps > changedOpsSeenMax {
 				return paths[:min(len(paths), most)]
 			}
-			add(changeset.Ops[at].From)
-			add(changeset.Ops[at].Path)
+			add(changeset.Ops[i].From)
+			add(changeset.Ops[i].Path)
 		}
 	}
 	return paths[:min(len(paths), most)]
@@ -291,15 +291,15 @@ func validateOperations(
 	blobs := make([]Blob, 0, len(wished))
 	steps := make([]step, 0, len(wished))
 	var faults []error
-	for at := range wished {
+	for i := range wished {
 		first := len(steps)
 		var err error
-		if steps, err = tree.addSteps(steps, &wished[at], at); err != nil {
+		if steps, err = tree.addSteps(steps, &wished[i], i); err != nil {
 			faults = append(faults, err)
 			continue
 		}
 		for _, one := range steps[first:] {
-			record, content, err := tree.run(one.Operation, at)
+			record, content, err := tree.run(one.Operation, i)
 			if err != nil {
 				faults = append(faults, err)
 				continue
@@ -404,9 +404,9 @@ func (o *overlay) conflicts(steps []step) (faults []error) {
 }
 
 func (o *overlay) conflict(target string) (string, bool) {
-	for at := range len(target) {
-		if target[at] == '/' && o.get(target[:at]) != nil {
-			return target[:at], true
+	for i := range len(target) {
+		if target[i] == '/' && o.get(target[:i]) != nil {
+			return target[:i], true
 		}
 	}
 	var below string
@@ -481,8 +481,8 @@ func (p *Project) append(c *Changeset, e *ChangesetPublished, author id.ID, now 
 	} else {
 		p.history.begin(c)
 		c.Ops = slices.Grow(c.Ops, len(e.Ops))[:len(e.Ops)]
-		for at := range e.Ops {
-			p.operate(c, &e.Ops[at], &c.Ops[at])
+		for i := range e.Ops {
+			p.operate(c, &e.Ops[i], &c.Ops[i])
 		}
 	}
 	c.files = uint32(p.live.Len())

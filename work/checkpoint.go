@@ -64,12 +64,12 @@ func (c *CreateCheckpoint) Edits() bool {
 // EditFiles returns the command with the results of the edits of its files on the live files.
 func (c CreateCheckpoint) EditFiles(p *Project, editor *Editor) *CreateCheckpoint {
 	files := make([]CheckpointFile, len(c.Files))
-	for at := range c.Files {
-		files[at] = c.Files[at]
-		if one := files[at].Operation; one != nil {
+	for i := range c.Files {
+		files[i] = c.Files[i]
+		if one := files[i].Operation; one != nil {
 			edited := *one
 			edited.Edited = p.editOf(one, editor)
-			files[at].Operation = &edited
+			files[i].Operation = &edited
 		}
 	}
 	c.Files = files
@@ -108,8 +108,8 @@ func (c *CreateCheckpoint) requireClaim(p *Project, agent id.ID) error {
 		return nil
 	}
 	err := MayHandOff.Require(p, agent)
-	for at := range c.Tasks {
-		update := &c.Tasks[at].Update
+	for i := range c.Tasks {
+		update := &c.Tasks[i].Update
 		if t, ok := p.task(update.Task); ok && err != nil &&
 			(t.onceHeldBy(agent) || update.Proof.require(t, agent) != nil) {
 			return errClaimLost(t)
@@ -185,8 +185,8 @@ func (b *checkpointBuild) files() {
 		}))
 	}
 	operations := make([]Operation, len(c.Files))
-	for at := range c.Files {
-		operations[at] = c.Files[at].operation()
+	for i := range c.Files {
+		operations[i] = c.Files[i].operation()
 	}
 	published, blobs, faults := validateOperations(p, operations, func(nth int) string {
 		return indexed("files", nth)
@@ -209,11 +209,11 @@ func (b *checkpointBuild) files() {
 // notBrought are the contents of operations that are there as requested: no changeset brings them.
 func notBrought(operations []Operation, brought []Blob) (again []Blob) {
 	named := make(map[Hash]bool, len(brought))
-	for at := range brought {
-		named[brought[at].Hash] = true
+	for i := range brought {
+		named[brought[i].Hash] = true
 	}
-	for at := range operations {
-		if o := &operations[at]; o.Write && o.Content != nil && !named[o.Content.Hash] {
+	for i := range operations {
+		if o := &operations[i]; o.Write && o.Content != nil && !named[o.Content.Hash] {
 			again = append(again, *o.Content)
 		}
 	}
@@ -254,12 +254,12 @@ func (b *checkpointBuild) state() {
 func (b *checkpointBuild) tasks() {
 	moment := Moment{Now: b.stamp.Now, Agent: b.stamp.Agent}
 	links := newTaskLinks(b.project)
-	for at := range b.command.Tasks {
-		update := &b.command.Tasks[at].Update
+	for i := range b.command.Tasks {
+		update := &b.command.Tasks[i].Update
 		links.change(update.Task, &update.Change)
 	}
-	for at := range b.command.Tasks {
-		events, texts, faults := b.task(at, links)
+	for i := range b.command.Tasks {
+		events, texts, faults := b.task(i, links)
 		if len(faults) > 0 {
 			b.faults = append(b.faults, faults...)
 			continue
@@ -328,8 +328,8 @@ func withPaths(paths []string, published *ChangesetPublished) []string {
 	for _, path := range paths {
 		seen[path] = true
 	}
-	for at := range published.Ops {
-		path := published.Ops[at].Path
+	for i := range published.Ops {
+		path := published.Ops[i].Path
 		if !seen[path] && len(paths) < ChangedPathsMax {
 			paths, seen[path] = append(paths, path), true
 		}

@@ -140,8 +140,8 @@ func requireClaimable(p *Project, t *Task) error {
 	}
 	if unmet := p.Unmet(t); len(unmet) > 0 {
 		names := make([]string, len(unmet))
-		for at, one := range unmet {
-			names[at] = one.Format(id.Task)
+		for i, one := range unmet {
+			names[i] = one.Format(id.Task)
 		}
 		return fault.New(fault.DependenciesUnmet, "The task depends on tasks that are not done.").
 			With("unmet", names)

@@ -201,9 +201,9 @@ func (r *contributions) compare() {
 		if !c.Status.Final() {
 			pending++
 		}
-		for at, revision := range r.project.RevisionsOf(c) {
+		for i, revision := range r.project.RevisionsOf(c) {
 			sent := r.sent[revision.ID]
-			if got := r.apply(sent.base, revision); !got.equal(sent.view) || revision.Number != at+1 {
+			if got := r.apply(sent.base, revision); !got.equal(sent.view) || revision.Number != i+1 {
 				r.t.Fatalf("revision %d makes %v, want %v", revision.Number, got, sent.view)
 			}
 		}

@@ -106,8 +106,8 @@ type owed struct {
 func (p *Project) owedFor(files []FileInfo) (o owed) {
 	seen := map[uint32]bool{}
 	perFile := LineageMax / max(1, len(files))
-	for at := range files {
-		if p.lineage(&files[at], perFile, func(step *Changeset) {
+	for i := range files {
+		if p.lineage(&files[i], perFile, func(step *Changeset) {
 			if !seen[step.Sequence] {
 				seen[step.Sequence] = true
 				p.owedForStep(step, &o)
@@ -242,8 +242,8 @@ func (o *owed) name(agents ...BundledAgent) {
 }
 
 func (o *owed) nameAll(authors []BundledAuthor) {
-	for at := range authors {
-		o.name(authors[at].Agent)
+	for i := range authors {
+		o.name(authors[i].Agent)
 	}
 }
 

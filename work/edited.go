@@ -127,9 +127,9 @@ var missingMessages = map[edit.Difference]string{
 // of a changeset are edited as they were before it, because no other operation has the same target.
 func (p *Project) EditOperations(operations []Operation, editor *Editor) []Operation {
 	edited := make([]Operation, len(operations))
-	for at := range operations {
-		edited[at] = operations[at]
-		edited[at].Edited = p.editOf(&operations[at], editor)
+	for i := range operations {
+		edited[i] = operations[i]
+		edited[i].Edited = p.editOf(&operations[i], editor)
 	}
 	return edited
 }

@@ -20,10 +20,10 @@ func TestEditsAreBounded(t *testing.T) {
 		Name: "large", License: "MIT", Visibility: work.Public, Reuse: work.AllowReuse,
 	}
 	const files = work.EditedBytesMax/work.FileBytesMax + 2
-	for at := range files {
-		content := blob(large + fmt.Sprint(at))
+	for i := range files {
+		content := blob(large + fmt.Sprint(i))
 		create.Files = append(create.Files, work.Operation{
-			Action: work.Create, Path: fmt.Sprint(at), Content: &content, ContentType: "text/plain",
+			Action: work.Create, Path: fmt.Sprint(i), Content: &content, ContentType: "text/plain",
 		})
 	}
 	if _, err := w.do(agent("ann"), create); err != nil {
@@ -44,8 +44,8 @@ func TestEditsAreBounded(t *testing.T) {
 		return err
 	}
 	all := make([]int, files)
-	for at := range all {
-		all[at] = at
+	for i := range all {
+		all[i] = i
 	}
 	same := edit.Edit{Old: "line", New: "line", All: true}
 	limitOf := func(err error) any {

@@ -59,8 +59,8 @@ func (e *ChangesetPublished) plain() bool {
 	if e.Away != nil || !utf8.ValidString(e.Message) {
 		return false
 	}
-	for at := range e.Ops {
-		op := &e.Ops[at]
+	for i := range e.Ops {
+		op := &e.Ops[i]
 		if !utf8.ValidString(op.Path) || !utf8.ValidString(op.From) || !utf8.ValidString(op.Type) ||
 			op.Size < 0 {
 			return false
@@ -85,8 +85,8 @@ func (e *ChangesetPublished) append(dst []byte) []byte {
 	}
 	if hasOps {
 		dst = appendHead(append(dst, 5), cborArray, uint64(len(e.Ops)))
-		for at := range e.Ops {
-			dst = e.Ops[at].append(dst)
+		for i := range e.Ops {
+			dst = e.Ops[i].append(dst)
 		}
 	}
 	if hasAuthor {

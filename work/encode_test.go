@@ -48,8 +48,8 @@ func TestHeadKeysAreUnique(t *testing.T) {
 	owners := map[string]string{}
 	var collect func(of reflect.Type)
 	collect = func(of reflect.Type) {
-		for at := range of.NumField() {
-			field := of.Field(at)
+		for i := range of.NumField() {
+			field := of.Field(i)
 			tag := field.Tag.Get("cbor")
 			if tag == "" {
 				collect(field.Type)

@@ -105,8 +105,8 @@ func (p *Project) Contents(skip func(root Hash) bool, yield func(Hash)) {
 		if p.saved.Fork != nil && changeset.Sequence == 1 && skip(p.saved.Fork.Root) {
 			continue
 		}
-		for at := range changeset.Ops {
-			yield(changeset.Ops[at].Blob)
+		for i := range changeset.Ops {
+			yield(changeset.Ops[i].Blob)
 		}
 	}
 	p.LongTexts(func(_ id.Prefix, _ id.ID, text Away) bool {

@@ -19,8 +19,8 @@ func hasTask(event reflect.Type) bool {
 	if strings.HasPrefix(event.Name(), "Task") || strings.HasPrefix(event.Name(), "Claim") {
 		return true
 	}
-	for at := range event.NumField() {
-		field := event.Field(at)
+	for i := range event.NumField() {
+		field := event.Field(i)
 		if field.Name == "Task" || strings.Contains(field.Type.String(), "work.Task") {
 			return true
 		}

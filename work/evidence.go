@@ -119,9 +119,9 @@ func shortened(text string, chars int) string {
 		return text
 	}
 	count := 0
-	for at := range text {
+	for i := range text {
 		if count++; count == chars {
-			return text[:at] + "…"
+			return text[:i] + "…"
 		}
 	}
 	return text

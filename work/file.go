@@ -242,10 +242,10 @@ func (p *Project) requireRoom(path string) error {
 
 // conflictIn finds a file at a parent folder of the path, or below the path.
 func conflictIn(tree sorted.Map[*File], path string) (string, bool) {
-	for at := range len(path) {
-		if path[at] == '/' {
-			if _, ok := tree.Get(path[:at]); ok {
-				return path[:at], true
+	for i := range len(path) {
+		if path[i] == '/' {
+			if _, ok := tree.Get(path[:i]); ok {
+				return path[:i], true
 			}
 		}
 	}

@@ -31,8 +31,8 @@ func (o *overlay) addSteps(steps []step, wish *Operation, nth int) ([]step, erro
 		return append(steps, step{Operation: wish, nth: nth}), nil
 	}
 	operations, err := o.folderOperations(wish, nth)
-	for at := range operations {
-		steps = append(steps, step{Operation: &operations[at], nth: nth, ofFolder: true})
+	for i := range operations {
+		steps = append(steps, step{Operation: &operations[i], nth: nth, ofFolder: true})
 	}
 	return steps, err
 }
@@ -53,10 +53,10 @@ func (o *overlay) folderOperations(wish *Operation, nth int) ([]Operation, error
 		}
 	}
 	operations := make([]Operation, len(files))
-	for at, file := range files {
-		operations[at] = Operation{Action: wish.Action, Path: file}
+	for i, file := range files {
+		operations[i] = Operation{Action: wish.Action, Path: file}
 		if wish.Action == Rename {
-			operations[at].NewPath = pathIn(file, wish.Path, wish.NewPath)
+			operations[i].NewPath = pathIn(file, wish.Path, wish.NewPath)
 		}
 	}
 	return operations, nil

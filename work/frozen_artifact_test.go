@@ -123,8 +123,8 @@ func TestFrozenArtifacts(t *testing.T) {
 	if diff := cmp.Diff(wantImports, imports); diff != "" {
 		t.Error(diff)
 	}
-	for at, c := range []*work.Changeset{p.ChangesetNumber(4), p.ChangesetNumber(3)} {
-		if c.Source != work.SourceImport || c.SourceID != imports[at].ID {
+	for i, c := range []*work.Changeset{p.ChangesetNumber(4), p.ChangesetNumber(3)} {
+		if c.Source != work.SourceImport || c.SourceID != imports[i].ID {
 			t.Errorf("changeset %d comes from %s %v", c.Sequence, c.Source, c.SourceID)
 		}
 	}

@@ -358,8 +358,8 @@ func TestGitTrees(t *testing.T) {
 }
 
 func showKinds(conflicts []work.Conflict) (text string) {
-	for at := range conflicts {
-		text += conflicts[at].Kind.String() + " " + conflicts[at].Path + ", "
+	for i := range conflicts {
+		text += conflicts[i].Kind.String() + " " + conflicts[i].Path + ", "
 	}
 	return text
 }
@@ -368,8 +368,8 @@ func showKinds(conflicts []work.Conflict) (text string) {
 func difference(c *treeCase, want side) (text string) {
 	for _, path := range gitPaths {
 		line := ""
-		for at, tree := range []side{c.base, c.ours, c.theirs, c.result, want} {
-			name := []string{"base", "ours", "theirs", "result", "git"}[at]
+		for i, tree := range []side{c.base, c.ours, c.theirs, c.result, want} {
+			name := []string{"base", "ours", "theirs", "result", "git"}[i]
 			if content, exists := tree[path]; exists {
 				sum := blob(content).Hash
 				line += fmt.Sprintf(" %s %x", name, sum[:2])

@@ -15,8 +15,8 @@ func (p *Project) Held(events []Event) (held map[Hash]bool) {
 		if !ok {
 			continue
 		}
-		for at := range published.Ops {
-			op := &published.Ops[at]
+		for i := range published.Ops {
+			op := &published.Ops[i]
 			if op.Blob == (Hash{}) || !p.hadAt(op.Path, op.Blob) {
 				continue
 			}

@@ -180,8 +180,8 @@ func replayOn(p *work.Project, log []stored) (*work.Project, error) {
 		p = work.NewProject()
 	}
 	for _, entry := range log {
-		for at, data := range entry.events {
-			event, err := work.DecodeEvent(entry.kinds[at], data)
+		for i, data := range entry.events {
+			event, err := work.DecodeEvent(entry.kinds[i], data)
 			if err == nil {
 				err = giveTree(event)
 			}

@@ -41,9 +41,9 @@ func TestSmallChangesetsAreCompact(t *testing.T) {
 				all[n] = w.project
 			}
 			before := heapStats()
-			for at := range all {
+			for i := range all {
 				for n := range changesets {
-					all[at] = published(all[at], n, c.files, c.keyed)
+					all[i] = published(all[i], n, c.files, c.keyed)
 				}
 			}
 			after := heapStats()

@@ -173,10 +173,10 @@ func TestLongMessagesAndBodiesAreStoredAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for at := range p.ChangesetsCount() {
-		want, got := p.ChangesetNumber(uint32(at+1)), restored.ChangesetNumber(uint32(at+1))
+	for i := range p.ChangesetsCount() {
+		want, got := p.ChangesetNumber(uint32(i+1)), restored.ChangesetNumber(uint32(i+1))
 		if diff := cmp.Diff(want.Away, got.Away); diff != "" || want.Message != got.Message {
-			t.Errorf("changeset %d: %s", at, diff)
+			t.Errorf("changeset %d: %s", i, diff)
 		}
 	}
 	if p.MemoryBytes() != restored.MemoryBytes() {

@@ -27,9 +27,9 @@ func (r Role) String() string { return roleNames[r] }
 
 // ParseRole reads the name on the wire.
 func ParseRole(name string) (Role, bool) {
-	for at, known := range roleNames {
-		if at > 0 && known == name {
-			return Role(at), true
+	for i, known := range roleNames {
+		if i > 0 && known == name {
+			return Role(i), true
 		}
 	}
 	return NoRole, false
@@ -232,12 +232,12 @@ type MemberChanged struct {
 func (e *MemberChanged) apply(p *Project, _ Moment) {
 	members := make([]Member, len(p.saved.Members))
 	copy(members, p.saved.Members)
-	for at := range members {
+	for i := range members {
 		switch {
-		case members[at].Agent == e.Agent:
-			members[at].Role = e.Role
-		case e.Role == Owner && members[at].Role == Owner:
-			members[at].Role = Maintainer
+		case members[i].Agent == e.Agent:
+			members[i].Role = e.Role
+		case e.Role == Owner && members[i].Role == Owner:
+			members[i].Role = Maintainer
 		}
 	}
 	if e.Role == Owner {

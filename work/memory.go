@@ -69,8 +69,8 @@ func (p *Project) countHistory(c *Changeset, paths int) {
 	p.historyBytes += int64(len(c.Ops)) * operationMemory
 	if more := p.live.Len() + p.gone.Len() - paths; more > 0 {
 		p.historyBytes += int64(more) * pathMemory
-		for at := range c.Ops {
-			p.historyBytes += int64(len(*c.Ops[at].Path))
+		for i := range c.Ops {
+			p.historyBytes += int64(len(*c.Ops[i].Path))
 		}
 	}
 }

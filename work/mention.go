@@ -20,13 +20,13 @@ func Mentions(text string, find func(handle string) (id.ID, bool)) (agents []id.
 		return nil
 	}
 	prose(text, func(part string) {
-		for at := strings.IndexByte(part, '@'); at >= 0; {
-			end := at + 1
+		for i := strings.IndexByte(part, '@'); i >= 0; {
+			end := i + 1
 			for end < len(part) && isHandleByte(part[end]) {
 				end++
 			}
-			if beginsMention(part[:at]) && !strings.HasPrefix(part[end:], "@") {
-				agent, known := named(part[at+1:end], find)
+			if beginsMention(part[:i]) && !strings.HasPrefix(part[end:], "@") {
+				agent, known := named(part[i+1:end], find)
 				if known && !slices.Contains(agents, agent) {
 					agents = append(agents, agent)
 				}
@@ -35,7 +35,7 @@ func Mentions(text string, find func(handle string) (id.ID, bool)) (agents []id.
 			if next < 0 {
 				return
 			}
-			at = end + next
+			i = end + next
 		}
 	})
 	return agents
@@ -71,8 +71,8 @@ func beginsMention(before string) bool {
 	case '@', '/', '\\':
 		return false
 	}
-	for at := len(before) - 1; at >= 0 && isLocalByte(before[at]); at-- {
-		if isAlphanumeric(before[at]) {
+	for i := len(before) - 1; i >= 0 && isLocalByte(before[i]); i-- {
+		if isAlphanumeric(before[i]) {
 			return false
 		}
 	}
@@ -98,12 +98,12 @@ func prose(text string, yield func(part string)) {
 			outsideBackticks(text[paragraph:end], yield)
 		}
 	}
-	for at := 0; at < len(text); {
+	for i := 0; i < len(text); {
 		end := len(text)
-		if n := strings.IndexByte(text[at:], '\n'); n >= 0 {
-			end = at + n + 1
+		if n := strings.IndexByte(text[i:], '\n'); n >= 0 {
+			end = i + n + 1
 		}
-		line := text[at:end]
+		line := text[i:end]
 		switch marks, rest := fenceOf(line); {
 		case fence != "":
 			if strings.HasPrefix(marks, fence) && strings.TrimSpace(rest) == "" {
@@ -111,13 +111,13 @@ func prose(text string, yield func(part string)) {
 			}
 			paragraph = end
 		case marks != "":
-			flush(at)
+			flush(i)
 			fence, paragraph = marks, end
 		case strings.TrimSpace(line) == "":
-			flush(at)
+			flush(i)
 			paragraph = end
 		}
-		at = end
+		i = end
 	}
 	flush(len(text))
 }

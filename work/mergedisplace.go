@@ -5,8 +5,8 @@ package work
 // path, that one is displaced: it stays as in the workspace, and what the project has changed in it
 // is in a conflict at its path at the head, where it can displace the next file.
 func (m *treeMerge) displace() {
-	for at := range m.items {
-		item := &m.items[at]
+	for i := range m.items {
+		item := &m.items[i]
 		switch {
 		case item.ours == nil:
 			if m.disputed(item) {

@@ -57,9 +57,9 @@ type joined struct {
 // join merges three texts; a missing file counts as empty.
 func (m *treeMerge) join(states ...*fileState) (joined, error) {
 	var sides MergeSides
-	for at, state := range states {
+	for i, state := range states {
 		if state != nil {
-			sides[at] = state.blob
+			sides[i] = state.blob
 		}
 	}
 	if m.joins.last.sides == sides {
@@ -89,12 +89,12 @@ func (m *treeMerge) join(states ...*fileState) (joined, error) {
 
 func (m *treeMerge) joinTexts(sides MergeSides, budget *merge.Budget) (joined, error) {
 	var texts [3][]byte
-	for at, hash := range sides {
+	for i, hash := range sides {
 		if hash == (Hash{}) {
 			continue
 		}
 		var err error
-		texts[at], err = m.read(hash)
+		texts[i], err = m.read(hash)
 		switch {
 		case fault.CodeOf(err) == fault.ContentRemoved:
 			return joined{sides: sides, MergeOutcome: MergeOutcome{Conflicts: 1, Unread: true}}, nil

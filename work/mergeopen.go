@@ -40,8 +40,8 @@ func originOf(files []Overlaid, one *Overlaid) string {
 // findOpen finds the files that the open conflicts of the workspace belong to.
 func (m *treeMerge) findOpen() {
 	m.openAt, m.openNew = map[string]*Conflict{}, map[string]*Conflict{}
-	for at := range m.workspace.Conflicts {
-		c := &m.workspace.Conflicts[at]
+	for i := range m.workspace.Conflicts {
+		c := &m.workspace.Conflicts[i]
 		source, found := m.project.openConflict(m.workspace, m.base, c)
 		switch {
 		case found && source == "":

@@ -17,8 +17,8 @@ import (
 // author. Those of a conflict with a folder are in another file.
 func (r *workspaces) openLines(space *work.Workspace, base side) map[string]bool {
 	open := map[string]bool{}
-	for at := range space.Conflicts {
-		c := &space.Conflicts[at]
+	for i := range space.Conflicts {
+		c := &space.Conflicts[i]
 		theirs := string(r.blobs[c.Theirs])
 		if c.Kind == work.AddedByBoth && base[c.Path] != theirs {
 			continue
@@ -50,13 +50,13 @@ func (r *workspaces) refreshLosingNothing(space id.ID) *work.Workspace {
 	for _, content := range result {
 		all += content
 	}
-	for at := range one.Conflicts {
-		c := &one.Conflicts[at]
+	for i := range one.Conflicts {
+		c := &one.Conflicts[i]
 		all += string(r.blobs[c.Base]) + string(r.blobs[c.Theirs])
 		if string(r.blobs[c.Ours]) != result[c.Path] {
 			r.t.Fatalf("%s %s has other contents than the file", c.Kind, c.Path)
 		}
-		if at > 0 && one.Conflicts[at-1].Path >= c.Path {
+		if i > 0 && one.Conflicts[i-1].Path >= c.Path {
 			r.t.Fatalf("two conflicts at %s", c.Path)
 		}
 	}
@@ -117,16 +117,16 @@ func TestOpenConflictsStay(t *testing.T) {
 // resolveSome writes some of the files in conflict that no folder is in the way of.
 func (r *workspaces) resolveSome(space *work.Workspace) {
 	left := slices.Clone(space.Conflicts)
-	for at := range left {
+	for i := range left {
 		if r.draw(3) > 0 {
 			continue
 		}
 		content := r.fresh("")
 		_, err := r.do(space.Agent, &work.WriteWorkspaceFile{
-			Workspace: space.ID, Path: left[at].Path, Blob: content, ContentType: "text/plain",
+			Workspace: space.ID, Path: left[i].Path, Blob: content, ContentType: "text/plain",
 		})
 		if err == nil {
-			r.views[space.ID][left[at].Path] = string(content.Content)
+			r.views[space.ID][left[i].Path] = string(content.Content)
 		}
 	}
 }
@@ -162,8 +162,8 @@ func (r *workspaces) moveFolder(space id.ID) {
 	one, _ = r.project.Workspace(space)
 	r.views[space] = r.view(one)
 	left := ""
-	for at := range one.Conflicts {
-		left += string(r.blobs[one.Conflicts[at].Theirs])
+	for i := range one.Conflicts {
+		left += string(r.blobs[one.Conflicts[i].Theirs])
 	}
 	for line, is := range open {
 		if is && !strings.Contains(left, line) {

@@ -48,8 +48,8 @@ func (m *MergePlan) fits(p *Project, w *Workspace) bool {
 		return false
 	}
 	for changeset := range p.Changesets(planned, uint32(p.history.len()), true) {
-		for at := range changeset.Ops {
-			op := &changeset.Ops[at]
+		for i := range changeset.Ops {
+			op := &changeset.Ops[i]
 			if m.concerns(*op.Path) || op.From != nil && m.concerns(*op.From) {
 				return false
 			}
@@ -65,8 +65,8 @@ func (m *MergePlan) of(w *Workspace) bool {
 
 // concerns reports whether a path is one that the plan has read, a folder of one, or below one.
 func (m *MergePlan) concerns(path string) bool {
-	for at := range len(path) {
-		if _, found := slices.BinarySearch(m.touched, path[:at]); found && path[at] == '/' {
+	for i := range len(path) {
+		if _, found := slices.BinarySearch(m.touched, path[:i]); found && path[i] == '/' {
 			return true
 		}
 	}

@@ -39,9 +39,9 @@ func bothChanged(t *testing.T, files, size int) (*world, id.ID) {
 	return w, space
 }
 
-// TestMergedBytes: what a merge brings fits into one entry of the log; the files beyond are in
+// TestMergeFitsIntoOneEntry: what a merge brings fits into one entry of the log; the files beyond are in
 // conflict, as the workspace has them, and nothing of them is lost.
-func TestMergedBytes(t *testing.T) {
+func TestMergeFitsIntoOneEntry(t *testing.T) {
 	const files, size = 60, 1_000_000
 	w, space := bothChanged(t, files, size)
 	one, _ := w.project.Workspace(space)
@@ -58,8 +58,8 @@ func TestMergedBytes(t *testing.T) {
 	if len(plan.Merged) < 40 || len(plan.Merged)+len(one.Conflicts) != files {
 		t.Errorf("%d joined and %d in conflict of %d", len(plan.Merged), len(one.Conflicts), files)
 	}
-	for at := range one.Conflicts {
-		c := &one.Conflicts[at]
+	for i := range one.Conflicts {
+		c := &one.Conflicts[i]
 		file, exists := w.project.WorkspaceFile(one, c.Path)
 		if c.Kind != work.ContentConflict || !exists || file.Blob != c.Ours ||
 			!strings.HasSuffix(string(w.blobs[file.Blob]), "ours\n") {

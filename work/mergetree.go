@@ -65,8 +65,8 @@ type mergeItem struct {
 func (m *treeMerge) gather() {
 	m.findOpen()
 	p, files := m.project, m.workspace.Files
-	for at := range files {
-		one := &files[at]
+	for i := range files {
+		one := &files[i]
 		// left means that the workspace does not have the file of this base path at any path.
 		left := p.fileStateAt(one.Path, m.base) != nil && movedTo(files, one.Path) == ""
 		if !one.exists() {
@@ -97,11 +97,11 @@ func (m *treeMerge) gather() {
 // have the same target, those that the workspace moved keep the path they have there.
 func (m *treeMerge) place() {
 	taken := map[string]int{}
-	for at := range m.settled {
-		taken[m.settled[at].Path]++
+	for i := range m.settled {
+		taken[m.settled[i].Path]++
 	}
-	for at := range m.items {
-		if item := &m.items[at]; item.ours != nil {
+	for i := range m.items {
+		if item := &m.items[i]; item.ours != nil {
 			if item.from == item.path && item.at != "" {
 				item.path = item.at
 			}
@@ -111,8 +111,8 @@ func (m *treeMerge) place() {
 	// A file that keeps its path can be in the way of another one.
 	for kept := true; kept; {
 		kept = false
-		for at := range m.items {
-			item := &m.items[at]
+		for i := range m.items {
+			item := &m.items[i]
 			if item.ours != nil && item.path != item.ours.Path && taken[item.path] > 1 {
 				taken[item.path]--
 				item.path, kept = item.ours.Path, true
@@ -120,8 +120,8 @@ func (m *treeMerge) place() {
 			}
 		}
 	}
-	for at := range m.items {
-		item := &m.items[at]
+	for i := range m.items {
+		item := &m.items[i]
 		if item.ours != nil {
 			m.results[item.path] = item
 		}
@@ -158,8 +158,8 @@ func (m *treeMerge) theirs(path string) *fileState { return m.project.fileStateA
 
 func (m *treeMerge) mergeAll() error {
 	files := slices.Clone(m.settled)
-	for at := range m.items {
-		item := &m.items[at]
+	for i := range m.items {
+		item := &m.items[i]
 		if item.ours == nil {
 			if m.disputed(item) {
 				if err := m.addConflictAtHead(item); err != nil {
@@ -193,15 +193,15 @@ func (m *treeMerge) mergeAll() error {
 // touch records the paths that the plan depends on.
 func (m *treeMerge) touch() {
 	touched := make([]string, 0, 4*len(m.items))
-	for at := range m.items {
-		item := &m.items[at]
+	for i := range m.items {
+		item := &m.items[i]
 		touched = append(touched, item.from, item.at, item.path)
 		if item.ours != nil {
 			touched = append(touched, item.ours.Path)
 		}
 	}
-	for at := range m.plan.files {
-		touched = append(touched, m.plan.files[at].Path)
+	for i := range m.plan.files {
+		touched = append(touched, m.plan.files[i].Path)
 	}
 	touched = m.withConnected(append(touched, m.agreed...))
 	slices.Sort(touched)
@@ -219,8 +219,8 @@ func (m *treeMerge) withConnected(paths []string) []string {
 	for _, path := range paths {
 		known[path] = true
 	}
-	for at := 0; at < len(paths); at++ {
-		for _, path := range m.connected[paths[at]] {
+	for i := 0; i < len(paths); i++ {
+		for _, path := range m.connected[paths[i]] {
 			if !known[path] {
 				known[path] = true
 				paths = append(paths, path)
@@ -232,8 +232,8 @@ func (m *treeMerge) withConnected(paths []string) []string {
 
 // folders finds files at paths where the other side has a folder, or the reverse.
 func (m *treeMerge) folders(files []Overlaid) {
-	for at := range files {
-		one := &files[at]
+	for i := range files {
+		one := &files[i]
 		if !one.exists() || m.hasConflict(one.Path) {
 			continue
 		}

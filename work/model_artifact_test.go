@@ -58,12 +58,12 @@ func (m *offerModel) compare(p *work.Project, files *model, draw source) error {
 	if len(artifacts) != before {
 		return fmt.Errorf("%d artifacts, want %d", len(artifacts), before)
 	}
-	for at, a := range artifacts {
-		if diff := cmp.Diff(m.artifacts[at], a); diff != "" {
-			return fmt.Errorf("artifact %d: %s", at, diff)
+	for i, a := range artifacts {
+		if diff := cmp.Diff(m.artifacts[i], a); diff != "" {
+			return fmt.Errorf("artifact %d: %s", i, diff)
 		}
 		if err := compareFiles(p, a, files); err != nil {
-			return fmt.Errorf("artifact %d: %w", at, err)
+			return fmt.Errorf("artifact %d: %w", i, err)
 		}
 	}
 	var imports []*work.Import

@@ -115,22 +115,22 @@ func (m *leftModel) compareHandoffs(p *work.Project) error {
 	}
 	var previous id.ID
 	since := uint32(1)
-	for at, handoff := range p.Handoffs() {
+	for i, handoff := range p.Handoffs() {
 		found, ok := p.Handoff(handoff.ID)
-		if !ok || found != handoff || handoff.ID != m.handoffs[at] ||
+		if !ok || found != handoff || handoff.ID != m.handoffs[i] ||
 			handoff.Previous != previous ||
-			handoff.Changeset != p.ChangesetNumber(m.heads[at]).ID {
-			return fmt.Errorf("handoff %d is %+v", at, handoff)
+			handoff.Changeset != p.ChangesetNumber(m.heads[i]).ID {
+			return fmt.Errorf("handoff %d is %+v", i, handoff)
 		}
-		changed := touched(p, since, m.heads[at])
+		changed := touched(p, since, m.heads[i])
 		texts, err := whole(handoff)
 		if err != nil {
-			return fmt.Errorf("handoff %d: %w", at, err)
+			return fmt.Errorf("handoff %d: %w", i, err)
 		}
 		if !slices.Equal(texts.ChangedFiles, changed) {
-			return fmt.Errorf("handoff %d names %v, want %v", at, texts.ChangedFiles, changed)
+			return fmt.Errorf("handoff %d names %v, want %v", i, texts.ChangedFiles, changed)
 		}
-		previous, since = handoff.ID, m.heads[at]
+		previous, since = handoff.ID, m.heads[i]
 	}
 	return nil
 }
@@ -139,8 +139,8 @@ func (m *leftModel) compareHandoffs(p *work.Project) error {
 func touched(p *work.Project, after, last uint32) []string {
 	var paths []string
 	for sequence := after + 1; sequence <= last; sequence++ {
-		for at := range p.ChangesetNumber(sequence).Ops {
-			op := &p.ChangesetNumber(sequence).Ops[at]
+		for i := range p.ChangesetNumber(sequence).Ops {
+			op := &p.ChangesetNumber(sequence).Ops[i]
 			for _, path := range []*string{op.From, op.Path} {
 				if path != nil && !slices.Contains(paths, *path) {
 					paths = append(paths, *path)

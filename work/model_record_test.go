@@ -89,9 +89,9 @@ func (m *recordModel) compareRelations(p *work.Project, before int) error {
 
 // newest returns the newest records up to a count, the newest first, of one entity if one is given.
 func (m *recordModel) newest(count int, of *work.Entity) (list []*work.Verification) {
-	for at := count - 1; at >= 0; at-- {
-		if of == nil || m.findings[at].Finding.Entity == *of {
-			list = append(list, m.findings[at])
+	for i := count - 1; i >= 0; i-- {
+		if of == nil || m.findings[i].Finding.Entity == *of {
+			list = append(list, m.findings[i])
 		}
 	}
 	return list

@@ -289,11 +289,11 @@ func (m *taskModel) observe(
 			}
 		}
 	case *work.CreateCheckpoint:
-		for at := range command.Tasks {
-			if spec := command.Tasks[at].Create; spec != nil {
+		for i := range command.Tasks {
+			if spec := command.Tasks[i].Create; spec != nil {
 				m.create(p, *spec, now)
 			} else {
-				m.update(p, who, &command.Tasks[at].Update, now)
+				m.update(p, who, &command.Tasks[i].Update, now)
 			}
 		}
 	}

@@ -29,8 +29,8 @@ func (m *model) observe(p *work.Project) error {
 	for len(m.trees) <= p.ChangesetsCount() {
 		changeset := p.ChangesetNumber(uint32(len(m.trees)))
 		tree := maps.Clone(m.trees[len(m.trees)-1])
-		for at := range changeset.Ops {
-			op := &changeset.Ops[at]
+		for i := range changeset.Ops {
+			op := &changeset.Ops[i]
 			if err := checkBefore(p, changeset, op, tree); err != nil {
 				return err
 			}

@@ -24,8 +24,8 @@ func (p *Project) netRenames(base *Changeset, files []Overlaid) *netRenames {
 		sourceOf: map[string]string{}, targetOf: map[string]string{},
 	}
 	var pending []string
-	for at := range files {
-		one := &files[at]
+	for i := range files {
+		one := &files[i]
 		if !one.exists() || one.From == "" || one.From == one.Path {
 			continue
 		}
@@ -70,8 +70,8 @@ func (r *netRenames) holds(path, source string) bool {
 // dropRings drops the renames that lead back to their own path.
 func (r *netRenames) dropRings() {
 	seen := make(map[string]bool, len(r.sourceOf))
-	for at := range r.files {
-		path, way := r.files[at].Path, []string(nil)
+	for i := range r.files {
+		path, way := r.files[i].Path, []string(nil)
 		for r.sourceOf[path] != "" && !seen[path] {
 			r.checks++
 			seen[path], way = true, append(way, path)
@@ -94,13 +94,13 @@ func (r *netRenames) operations() []OpRecord {
 		at, _ := slices.BinarySearchFunc(r.files, Overlaid{Path: path}, byOverlaidPath)
 		return at
 	}
-	for at := range r.files {
-		path := r.files[at].Path
+	for i := range r.files {
+		path := r.files[i].Path
 		if r.sourceOf[path] == "" || r.targetOf[path] != "" {
 			continue
 		}
 		// Nothing waits to leave this path. The rename frees its source for the next one.
-		next := turn{at: at}
+		next := turn{at: i}
 		for r.sourceOf[path] != "" {
 			r.checks++
 			turns = append(turns, next)

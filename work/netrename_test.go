@@ -12,8 +12,8 @@ import (
 // netByRounds is netOperations by repeated rounds over all files, as a reference.
 func netByRounds(p *Project, base *Changeset, files []Overlaid) (ops []OpRecord) {
 	renames, sources := map[string]string{}, map[string]string{}
-	for at := range files {
-		one := &files[at]
+	for i := range files {
+		one := &files[i]
 		if one.exists() && one.From != "" && one.From != one.Path {
 			renames[one.Path], sources[one.From] = one.From, one.Path
 		}
@@ -45,8 +45,8 @@ func netByRounds(p *Project, base *Changeset, files []Overlaid) (ops []OpRecord)
 		}
 	}
 	var rest []OpRecord
-	for at := range files {
-		one := &files[at]
+	for i := range files {
+		one := &files[i]
 		before := p.fileStateAt(one.Path, base)
 		switch {
 		case renames[one.Path] != "":
@@ -61,8 +61,8 @@ func netByRounds(p *Project, base *Changeset, files []Overlaid) (ops []OpRecord)
 		}
 	}
 	for len(renames) > 0 {
-		for at := range files {
-			one := &files[at]
+		for i := range files {
+			one := &files[i]
 			if from, waits := renames[one.Path]; waits && sources[one.Path] == "" {
 				ops = append(ops, one.operation(Rename, from))
 				delete(renames, one.Path)
@@ -121,8 +121,8 @@ func TestNetOperationsAreThoseOfRounds(t *testing.T) {
 		if !slices.Equal(want, got) {
 			t.Fatalf("seed %d, %v onto %v:\n%v, want\n%v", seed, files, existing, got, want)
 		}
-		for at := range got {
-			counts[got[at].Action]++
+		for i := range got {
+			counts[got[i].Action]++
 		}
 	}
 	for _, action := range []Action{Create, Modify, Delete, Rename} {

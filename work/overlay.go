@@ -39,8 +39,8 @@ func (p *Project) originIn(base *Changeset, files []Overlaid, path string) strin
 // movedTo returns the path at which an overlay has the file of another path of the base; empty
 // if it does not have it.
 func movedTo(files []Overlaid, from string) string {
-	for at := range files {
-		if one := &files[at]; one.exists() && one.From == from && one.Path != from {
+	for i := range files {
+		if one := &files[i]; one.exists() && one.From == from && one.Path != from {
 			return one.Path
 		}
 	}
@@ -57,8 +57,8 @@ func (p *Project) hasRoom(base *Changeset, files []Overlaid) bool {
 // countOver counts the files of an overlay.
 func (p *Project) countOver(base *Changeset, files []Overlaid) (count int) {
 	count = int(base.files)
-	for at := range files {
-		one := &files[at]
+	for i := range files {
+		one := &files[i]
 		if existed := p.fileStateAt(one.Path, base) != nil; existed && !one.exists() {
 			count--
 		} else if !existed && one.exists() {
@@ -76,9 +76,9 @@ func (p *Project) conflictOver(base *Changeset, files []Overlaid, path string) (
 		}
 		return p.fileStateAt(path, base) != nil
 	}
-	for at := range len(path) {
-		if path[at] == '/' && exists(path[:at]) {
-			return path[:at], true
+	for i := range len(path) {
+		if path[i] == '/' && exists(path[:i]) {
+			return path[:i], true
 		}
 	}
 	var below string
@@ -99,8 +99,8 @@ func (p *Project) conflictOver(base *Changeset, files []Overlaid, path string) (
 func (p *Project) netOperations(base *Changeset, files []Overlaid) (ops []OpRecord) {
 	renames := p.netRenames(base, files)
 	var rest []OpRecord
-	for at := range files {
-		one := &files[at]
+	for i := range files {
+		one := &files[i]
 		before := p.fileStateAt(one.Path, base)
 		switch {
 		case renames.sourceOf[one.Path] != "":

@@ -67,9 +67,9 @@ func (p *Project) versionsOf(path string) []version {
 // beforeOperation returns the versions before an operation that moved the file away.
 func beforeOperation(versions []version, moved version) []version {
 	end := versionsBefore(versions, moved.sequence)
-	for at := end; at < len(versions) && versions[at].sequence == moved.sequence; at++ {
-		if versions[at].same(moved) {
-			return versions[:at]
+	for i := end; i < len(versions) && versions[i].sequence == moved.sequence; i++ {
+		if versions[i].same(moved) {
+			return versions[:i]
 		}
 	}
 	return versions[:end]

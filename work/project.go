@@ -325,8 +325,8 @@ func (p *Project) Languages() []string {
 	counts := slices.Clone(p.saved.Languages)
 	slices.SortStableFunc(counts, func(a, b LanguageCount) int { return b.Files - a.Files })
 	names := make([]string, len(counts))
-	for at, count := range counts {
-		names[at] = count.Language
+	for i, count := range counts {
+		names[i] = count.Language
 	}
 	return names
 }

@@ -21,8 +21,8 @@ func (e *ProjectEnd) Until() int64 { return e.At + ProjectRestoreSeconds*1000 }
 
 // Has reports whether an agent was a member.
 func (e *ProjectEnd) Has(agent id.ID) bool {
-	for at := range e.Members {
-		if e.Members[at].Agent == agent {
+	for i := range e.Members {
+		if e.Members[i].Agent == agent {
 			return true
 		}
 	}
@@ -90,8 +90,8 @@ func (c *DeleteProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 		events = append(events, &TurnEnded{Agent: turn.Agent, Workspace: turn.Workspace})
 	}
 	deleted := new(ProjectDeleted)
-	for at := range p.saved.Members {
-		deleted.Members = append(deleted.Members, p.saved.Members[at].Agent)
+	for i := range p.saved.Members {
+		deleted.Members = append(deleted.Members, p.saved.Members[i].Agent)
 	}
 	return Decision{Events: append(events, deleted)}, nil
 }

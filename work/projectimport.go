@@ -89,7 +89,7 @@ func (c *ImportProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 		return Decision{}, fault.New(fault.Internal, "the project id is taken")
 	case c.prepared != nil:
 		for _, event := range c.prepared.Events {
-			if imported, is := event.(*ProjectImported); is {
+			if imported, ok := event.(*ProjectImported); ok {
 				imported.retime(c.preparedAt, stamp.Now)
 			}
 		}

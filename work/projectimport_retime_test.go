@@ -58,8 +58,8 @@ func fillTimes(v reflect.Value, to int64, depth int) {
 			fillTimes(v.Index(0), to, depth+1)
 		}
 	case reflect.Struct:
-		for at := range v.NumField() {
-			fillTimes(v.Field(at), to, depth+1)
+		for i := range v.NumField() {
+			fillTimes(v.Field(i), to, depth+1)
 		}
 	}
 }
@@ -76,12 +76,12 @@ func keptTimes(v reflect.Value, path string, value int64, report func(path strin
 			keptTimes(v.Elem(), path, value, report)
 		}
 	case reflect.Slice:
-		for at := range v.Len() {
-			keptTimes(v.Index(at), fmt.Sprintf("%s[%d]", path, at), value, report)
+		for i := range v.Len() {
+			keptTimes(v.Index(i), fmt.Sprintf("%s[%d]", path, i), value, report)
 		}
 	case reflect.Struct:
-		for at := range v.NumField() {
-			keptTimes(v.Field(at), path+"."+v.Type().Field(at).Name, value, report)
+		for i := range v.NumField() {
+			keptTimes(v.Field(i), path+"."+v.Type().Field(i).Name, value, report)
 		}
 	}
 }

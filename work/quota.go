@@ -181,8 +181,8 @@ func (u *usage) beyondGuest(kind quotaKind) int { return max(0, u.counts[kind]-q
 // more room of guests than one guest, and makes room for no other member.
 func (p *Project) usedByGuests(kind quotaKind) int {
 	guests := p.used[kind] - p.beyondGuests[kind]
-	for at := range p.saved.Members {
-		member := p.usageOf(p.saved.Members[at].Agent)
+	for i := range p.saved.Members {
+		member := p.usageOf(p.saved.Members[i].Agent)
 		guests -= member.counts[kind] - member.beyondGuest(kind)
 	}
 	return guests

@@ -214,8 +214,8 @@ func (m *models) workedAtCheckpoint(
 	old map[id.ID]*modelTask, command *work.CreateCheckpoint,
 ) (worked []id.ID) {
 	made := m.tasks.order[len(old):]
-	for at := range command.Tasks {
-		one := &command.Tasks[at]
+	for i := range command.Tasks {
+		one := &command.Tasks[i]
 		if one.Create != nil {
 			worked, made = append(worked, made[0]), made[1:]
 		} else if before := old[one.Update.Task]; before == nil ||
@@ -346,9 +346,9 @@ func random(t testing.TB, steps, every int, draw source) error {
 		return fmt.Errorf("%d changesets, %d tasks, %d handoffs do not fill two chunks each",
 			w.project.ChangesetsCount(), w.project.TasksTotal(), len(w.project.Handoffs()))
 	}
-	for at, old := range append(published, olds...) {
+	for i, old := range append(published, olds...) {
 		if !mustSave(t, old.project).equal(old.saved) {
-			return fmt.Errorf("published state %d has changed since", at)
+			return fmt.Errorf("published state %d has changed since", i)
 		}
 	}
 	return nil

@@ -51,8 +51,8 @@ func (draw source) taskList(w *world) []id.ID {
 		return nil
 	}
 	list := make([]id.ID, draw(3))
-	for at := range list {
-		list[at] = draw.task(w)
+	for i := range list {
+		list[i] = draw.task(w)
 	}
 	return list
 }

@@ -36,8 +36,8 @@ func (p *Project) rebased(
 		left = append(left, ours)
 	}
 	followCreated(left, r.Files)
-	for at := range left {
-		one := &left[at]
+	for i := range left {
+		one := &left[i]
 		theirs := p.fileOver(head, files, one.Path)
 		if one.isNew() && theirs.exists() && movedTo(left, one.Path) == "" {
 			one.From = one.Path
@@ -52,8 +52,8 @@ func (p *Project) rebased(
 // revision has created another: its author may have written that one, and then the later changes of
 // the moved file by others would come to it. A refresh shows them as a conflict instead.
 func followCreated(left, submitted []Overlaid) {
-	for at := range submitted {
-		created := &submitted[at]
+	for i := range submitted {
+		created := &submitted[i]
 		now := overlaidAt(left, created.Path)
 		if !created.isNew() || now == nil || now.exists() && !isRename(*now) {
 			continue

@@ -41,8 +41,8 @@ func RestoreSummary(head []byte) (*Project, error) {
 	}
 	p.queues = new(taskQueues)
 	copy(p.queues.counts[:], record.TaskCounts)
-	for at := range record.Leases {
-		lease := &record.Leases[at]
+	for i := range record.Leases {
+		lease := &record.Leases[i]
 		claimed := &Task{ID: lease.Task, Status: lease.Status}
 		claimed.Claim = &Claim{
 			ExpiresAt: lease.ExpiresAt, Before: lease.Before, EndsBlock: lease.EndsBlock,
@@ -259,8 +259,8 @@ func (p *Project) restoreResults(head *headRecord, chunk func(Chunk) ([]byte, er
 }
 
 func (p *Project) keepResults(saved []StoredResult) {
-	for at := range saved {
-		one := &saved[at]
+	for i := range saved {
+		one := &saved[i]
 		if p.forgotten(p.results.end, one) {
 			// The chunk was saved before.
 			one.Body = nil
@@ -275,7 +275,7 @@ func (p *Project) republish(records []changesetRecord) {
 	if head == nil {
 		head = new(Changeset)
 	}
-	for at := range records {
-		p.append(head, &records[at].Event, records[at].Author, records[at].CreatedAt)
+	for i := range records {
+		p.append(head, &records[i].Event, records[i].Author, records[i].CreatedAt)
 	}
 }

@@ -27,8 +27,8 @@ func busy(t testing.TB) *world {
 	}
 	w.must(t, &work.UpdateState{Statement: work.Statement{Summary: "s"}})
 	tasks := w.project.NewestTasks(3, w.now)
-	for at, who := range []string{"bob", "carl", "dora"} {
-		if _, err := w.do(agent(who), &work.ClaimTask{Task: tasks[at].ID}); err != nil {
+	for i, who := range []string{"bob", "carl", "dora"} {
+		if _, err := w.do(agent(who), &work.ClaimTask{Task: tasks[i].ID}); err != nil {
 			t.Fatal(err)
 		}
 		w.now += 1000

@@ -41,10 +41,10 @@ func (p *Project) reversal(c *Changeset) *Workspace {
 		}
 		files = append(files, one)
 	}
-	for at := range c.Ops {
-		add(*c.Ops[at].Path)
-		if c.Ops[at].From != nil {
-			add(*c.Ops[at].From)
+	for i := range c.Ops {
+		add(*c.Ops[i].Path)
+		if c.Ops[i].From != nil {
+			add(*c.Ops[i].From)
 		}
 	}
 	slices.SortFunc(files, byOverlaidPath)

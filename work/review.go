@@ -62,8 +62,8 @@ func (r *Review) bytes() int { return reviewBytes(r.Body, r.Comments) }
 
 func reviewBytes(body string, comments []ReviewComment) int {
 	bytes := len(body)
-	for at := range comments {
-		bytes += len(comments[at].Path) + len(comments[at].Body)
+	for i := range comments {
+		bytes += len(comments[i].Path) + len(comments[i].Body)
 	}
 	return bytes
 }
@@ -149,10 +149,10 @@ func (p *Project) requireReviewQuota(c *Contribution, agent id.ID, bytes int) er
 
 func (c *ReviewContribution) requireTouched(revision *Revision) error {
 	var faults []fault.Field
-	for at := range c.Comments {
-		if !revision.touches(c.Comments[at].Path) {
+	for i := range c.Comments {
+		if !revision.touches(c.Comments[i].Path) {
 			faults = append(faults, fault.Field{
-				Field: indexed("comments", at) + ".path", Problem: "is not a path of the revision",
+				Field: indexed("comments", i) + ".path", Problem: "is not a path of the revision",
 			})
 		}
 	}

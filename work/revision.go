@@ -54,8 +54,8 @@ func (r *Revision) Contents(yield func(path string, blob Hash, size int)) {
 // RevisionsOf returns the revisions of a contribution, the oldest first.
 func (p *Project) RevisionsOf(c *Contribution) []*Revision {
 	list := make([]*Revision, len(c.Revisions))
-	for at, one := range c.Revisions {
-		list[at], _ = p.revisions.get(one)
+	for i, one := range c.Revisions {
+		list[i], _ = p.revisions.get(one)
 	}
 	return list
 }
@@ -113,14 +113,14 @@ func (p *Project) overlayOperations(on id.ID, files []Overlaid) []RevisionOperat
 	base, _ := p.Changeset(on)
 	ops := p.netOperations(base, files)
 	list := make([]RevisionOperation, len(ops))
-	for at := range ops {
-		list[at].OpRecord = ops[at]
-		from := ops[at].Path
-		if ops[at].Action == Rename {
-			from = ops[at].From
+	for i := range ops {
+		list[i].OpRecord = ops[i]
+		from := ops[i].Path
+		if ops[i].Action == Rename {
+			from = ops[i].From
 		}
-		if before := p.fileStateAt(from, base); before != nil && ops[at].Action != Create {
-			list[at].Before, list[at].BeforeSize = before.blob, before.size
+		if before := p.fileStateAt(from, base); before != nil && ops[i].Action != Create {
+			list[i].Before, list[i].BeforeSize = before.blob, before.size
 		}
 	}
 	return list
@@ -355,9 +355,9 @@ func (p *Project) knows(c *Contribution) bool {
 	if _, ok := p.Workspace(c.Workspace); !ok && !c.Workspace.IsZero() {
 		return false
 	}
-	for at, one := range c.Revisions {
+	for i, one := range c.Revisions {
 		r, ok := p.revisions.get(one)
-		if !ok || r.Contribution != c.ID || r.Number != at+1 {
+		if !ok || r.Contribution != c.ID || r.Number != i+1 {
 			return false
 		}
 	}

@@ -237,22 +237,22 @@ func (s *script) detail(name string, value any) string {
 		return "null"
 	case []fault.Field:
 		list := make([]string, len(value))
-		for at, one := range value {
-			list[at] = one.Field
+		for i, one := range value {
+			list[i] = one.Field
 		}
 		return strings.Join(list, ",")
 	case []fault.Part:
 		list := make([]string, len(value))
-		for at, one := range value {
-			list[at] = s.refusal(&fault.Error{Code: one.Code, Details: one.Details})
+		for i, one := range value {
+			list[i] = s.refusal(&fault.Error{Code: one.Code, Details: one.Details})
 		}
 		return "[" + strings.Join(list, " | ") + "]"
 	case []work.Conflict:
 		return "[" + strings.TrimSpace(s.showConflicts(value)) + "]"
 	case []string:
 		list := make([]string, len(value))
-		for at, one := range value {
-			list[at] = s.detail(name, one)
+		for i, one := range value {
+			list[i] = s.detail(name, one)
 		}
 		return fmt.Sprint(list)
 	case int64:

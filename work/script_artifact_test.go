@@ -77,9 +77,9 @@ func (s *script) offer(words []string) *work.ImportSource {
 	}
 	if word, given := option(words, "many"); given {
 		count, _ := strconv.Atoi(word)
-		for at := range count {
+		for i := range count {
 			offer.Files = append(offer.Files, work.FileInfo{
-				Path: fmt.Sprint("new/", at), Blob: s.content(`"n"`).Hash, Size: 1,
+				Path: fmt.Sprint("new/", i), Blob: s.content(`"n"`).Hash, Size: 1,
 				ContentType: "text/plain",
 			})
 		}
@@ -220,8 +220,8 @@ func (s *script) fillImports(words []string) string {
 	return s.repeat(count, func() work.Command {
 		n++
 		offer := s.offer(words[1:])
-		for at := range offer.Files {
-			offer.Files[at].Blob = s.content(fmt.Sprintf(`"%d"`, n)).Hash
+		for i := range offer.Files {
+			offer.Files[i].Blob = s.content(fmt.Sprintf(`"%d"`, n)).Hash
 		}
 		return &work.ImportArtifact{Source: offer, Replace: true}
 	})

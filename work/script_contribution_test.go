@@ -224,10 +224,10 @@ func (s *script) showChange(change work.Change) string {
 func (s *script) revise(workspace id.ID, count string) string {
 	n, _ := strconv.Atoi(count)
 	w, _ := s.project.Workspace(workspace)
-	for at := range n {
+	for i := range n {
 		for _, command := range []work.Command{
 			&work.WriteWorkspaceFile{
-				Workspace: workspace, Path: fmt.Sprint("revised/", at), Blob: s.content(`"r"`),
+				Workspace: workspace, Path: fmt.Sprint("revised/", i), Blob: s.content(`"r"`),
 				ContentType: "text/plain",
 			},
 			&work.SubmitWorkspace{Workspace: workspace, Summary: "one more"},

@@ -115,8 +115,8 @@ func (s *script) detailOfEdit(value any) (string, bool) {
 	switch value := value.(type) {
 	case []edit.Line:
 		list := make([]string, len(value))
-		for at, line := range value {
-			list[at] = fmt.Sprintf("%d:%s", line.Number, strings.ReplaceAll(line.Text, " ", "_"))
+		for i, line := range value {
+			list[i] = fmt.Sprintf("%d:%s", line.Number, strings.ReplaceAll(line.Text, " ", "_"))
 		}
 		return fmt.Sprint(list), true
 	}

@@ -98,9 +98,9 @@ func (s *script) handoff(word string) id.ID {
 
 func (s *script) handoffName(wanted id.ID) string {
 	if s.project != nil {
-		for at, one := range s.project.Handoffs() {
+		for i, one := range s.project.Handoffs() {
 			if one.ID == wanted {
-				return fmt.Sprint("h", at+1)
+				return fmt.Sprint("h", i+1)
 			}
 		}
 	}
@@ -269,8 +269,8 @@ func (s *script) showSession(wanted id.ID) string {
 		return "nothing"
 	}
 	changesets := make([]string, len(one.Changesets))
-	for at, sequence := range one.Changesets {
-		changesets[at] = fmt.Sprint("@", sequence)
+	for i, sequence := range one.Changesets {
+		changesets[i] = fmt.Sprint("@", sequence)
 	}
 	text := fmt.Sprintf("%s started=%d last=%d changesets=%s tasks=%s", one.Status(s.now),
 		one.StartedAt-testNow, one.LastActiveAt-testNow, strings.Join(changesets, ","),

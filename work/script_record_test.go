@@ -92,9 +92,9 @@ func (s *script) recordName(wanted id.ID) string {
 	if _, ok := s.project.Verification(wanted); !ok {
 		return ""
 	}
-	for at, one := range s.records() {
+	for i, one := range s.records() {
 		if one.ID == wanted {
-			return fmt.Sprint("v", at+1)
+			return fmt.Sprint("v", i+1)
 		}
 	}
 	return ""

@@ -120,8 +120,8 @@ func (s *script) talkName(wanted id.ID) string {
 
 func names(agents []id.ID) string {
 	list := make([]string, len(agents))
-	for at, one := range agents {
-		list[at] = name(one)
+	for i, one := range agents {
+		list[i] = name(one)
 	}
 	return strings.Join(list, ",")
 }

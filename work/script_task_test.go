@@ -323,8 +323,8 @@ func (s *script) showTask(wanted id.ID) string {
 
 func (s *script) taskNames(list []id.ID) string {
 	names := make([]string, len(list))
-	for at, one := range list {
-		names[at] = s.taskName(one)
+	for i, one := range list {
+		names[i] = s.taskName(one)
 	}
 	return strings.Join(names, ",")
 }

@@ -235,12 +235,12 @@ func name(of id.ID) string { return strings.TrimRight(string(of[6:]), "\x00") }
 // fill makes many files in a folder, or many members.
 func (s *script) fill(files bool, count string) string {
 	n, _ := strconv.Atoi(count)
-	for at := range n {
+	for i := range n {
 		var command work.Command = &work.AddMember{
-			Agent: agent(fmt.Sprintf("m%d", at)), Role: work.Reader,
+			Agent: agent(fmt.Sprintf("m%d", i)), Role: work.Reader,
 		}
 		if files {
-			command = &work.PutFile{Path: fmt.Sprintf("many/%d", at), Blob: s.content(`"f"`)}
+			command = &work.PutFile{Path: fmt.Sprintf("many/%d", i), Blob: s.content(`"f"`)}
 		}
 		if _, err := s.do(agent("ann"), command); err != nil {
 			return s.refusal(err)
@@ -268,8 +268,8 @@ func orNothing(list []string) string {
 // show writes a changeset with what each operation replaced.
 func (s *script) show(c *work.Changeset) string {
 	list := []string{fmt.Sprintf("%s +%d -%d", c.Source, c.AddedBytes, c.DeletedBytes)}
-	for at := range c.Ops {
-		op := &c.Ops[at]
+	for i := range c.Ops {
+		op := &c.Ops[i]
 		text := op.Action.String()
 		if op.From != nil {
 			text += " " + *op.From

@@ -186,9 +186,9 @@ func (s *script) workspaceQuery(words []string) (string, bool) {
 func (s *script) fillWorkspace(workspace, count string) string {
 	n, _ := strconv.Atoi(count)
 	space, _ := s.project.Workspace(s.workspace(workspace))
-	for at := range n {
+	for i := range n {
 		_, err := s.do(space.Agent, &work.WriteWorkspaceFile{
-			Workspace: space.ID, Path: fmt.Sprintf("new/%d", at), Blob: s.content(`"n"`),
+			Workspace: space.ID, Path: fmt.Sprintf("new/%d", i), Blob: s.content(`"n"`),
 			ContentType: "text/plain",
 		})
 		if err != nil {
@@ -237,8 +237,8 @@ func (s *script) showWorkspace(space *work.Workspace) string {
 }
 
 func (s *script) showConflicts(conflicts []work.Conflict) (text string) {
-	for at := range conflicts {
-		c := &conflicts[at]
+	for i := range conflicts {
+		c := &conflicts[i]
 		text += fmt.Sprintf(" ! %s %s %s %s %s", c.Kind, c.Path, s.text(c.Base), s.text(c.Ours),
 			s.text(c.Theirs))
 		if _, kept := s.blobs[c.Marked]; kept {

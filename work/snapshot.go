@@ -96,14 +96,14 @@ func recordOf(c *Changeset) changesetRecord {
 	if len(c.Ops) > 0 {
 		record.Event.Ops = make([]OpRecord, len(c.Ops))
 	}
-	for at := range c.Ops {
-		op := &c.Ops[at]
+	for i := range c.Ops {
+		op := &c.Ops[i]
 		saved := OpRecord{Action: op.Action, Path: *op.Path, Blob: op.Blob, Size: int(op.Size)}
 		saved.Type = op.Type.Value()
 		if op.From != nil {
 			saved.From = *op.From
 		}
-		record.Event.Ops[at] = saved
+		record.Event.Ops[i] = saved
 	}
 	return record
 }
@@ -113,10 +113,10 @@ func recordOf(c *Changeset) changesetRecord {
 func (p *Project) records(from, to int) []changesetRecord {
 	records := make([]changesetRecord, to-from)
 	var changeset Changeset
-	for at := range records {
-		sequence := uint32(from + at + 1)
+	for i := range records {
+		sequence := uint32(from + i + 1)
 		p.history.read(sequence, &changeset, sequence != 1 || p.saved.Fork == nil)
-		records[at] = recordOf(&changeset)
+		records[i] = recordOf(&changeset)
 	}
 	return records
 }

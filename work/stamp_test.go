@@ -94,9 +94,9 @@ func TestClockThatGoesBack(t *testing.T) {
 		if n > 0 {
 			now[1], now[2] = p.NewestTasks(1, testNow)[0].ID, p.LatestHandoff().ID
 		}
-		for at, made := range now {
-			if n > 0 && (made.Compare(last[at]) <= 0 || made.ProjectBits() != project.ProjectBits()) {
-				t.Fatalf("step %d: %v of %v, after %v", n, made, project, last[at])
+		for i, made := range now {
+			if n > 0 && (made.Compare(last[i]) <= 0 || made.ProjectBits() != project.ProjectBits()) {
+				t.Fatalf("step %d: %v of %v, after %v", n, made, project, last[i])
 			}
 		}
 		last = now

@@ -53,8 +53,8 @@ func (p *Project) StateVersions(before uint64, yield func(*State) bool) {
 		return
 	}
 	oldest := current
-	for at := len(all) - 1; at >= 0; at-- {
-		if oldest = all[at]; !give(oldest) {
+	for i := len(all) - 1; i >= 0; i-- {
+		if oldest = all[i]; !give(oldest) {
 			return
 		}
 	}
@@ -121,8 +121,8 @@ func (p *Project) restoreStates(head *headRecord, chunk func(Chunk) ([]byte, err
 
 // StateOrigin returns the origin of a version of the state; nil if it was written here.
 func (p *Project) StateOrigin(s *State) *Origin {
-	for at := range p.bundle().States {
-		if from := &p.bundle().States[at]; from.Version == s.Version {
+	for i := range p.bundle().States {
+		if from := &p.bundle().States[i]; from.Version == s.Version {
 			return &from.Origin
 		}
 	}

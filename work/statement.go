@@ -56,11 +56,11 @@ func (s *Statement) differences(other *Statement) (members StateMembers) {
 		bit++
 	}
 	texts, lists := other.texts(), other.lists()
-	for at, text := range s.texts() {
-		add(*text != *texts[at])
+	for i, text := range s.texts() {
+		add(*text != *texts[i])
 	}
-	for at, list := range s.lists() {
-		add(!slices.Equal(*list, *lists[at]))
+	for i, list := range s.lists() {
+		add(!slices.Equal(*list, *lists[i]))
 	}
 	add(!bytes.Equal(s.Custom, other.Custom))
 	return members
@@ -101,17 +101,17 @@ type StatementPatch struct {
 // on returns the changed statement: VALIDATION_FAILED if the custom object becomes too large.
 func (c *StatementPatch) on(current *Statement, field string) (Statement, error) {
 	next := *current
-	for at, text := range [...]*string{c.Summary, c.Objective, c.CurrentFocus} {
+	for i, text := range [...]*string{c.Summary, c.Objective, c.CurrentFocus} {
 		if text != nil {
-			*next.texts()[at] = *text
+			*next.texts()[i] = *text
 		}
 	}
-	for at, list := range [...]*[]string{
+	for i, list := range [...]*[]string{
 		c.Completed, c.InProgress, c.KnownProblems, c.Decisions, c.NextActions, c.ImportantFiles,
 		c.Dependencies, c.OpenQuestions,
 	} {
 		if list != nil {
-			*next.lists()[at] = *list
+			*next.lists()[i] = *list
 		}
 	}
 	if c.Custom == nil {

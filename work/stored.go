@@ -50,8 +50,8 @@ func (p *Project) StoredByAgents() (all []StoredBytes) {
 // StoredByGuests returns what agents that are not members now have stored, in bytes.
 func (p *Project) StoredByGuests() int64 {
 	guests := p.storedAll - p.StoredBy(id.ID{})
-	for at := range p.saved.Members {
-		guests -= p.StoredBy(p.saved.Members[at].Agent)
+	for i := range p.saved.Members {
+		guests -= p.StoredBy(p.saved.Members[i].Agent)
 	}
 	return guests
 }
@@ -120,8 +120,8 @@ func EndsOnly(command Command) bool {
 
 // restoreStored restores what agents have stored.
 func (p *Project) restoreStored(saved []StoredBytes) error {
-	for at, one := range saved {
-		if one.Bytes < 0 || at > 0 && !byStorer.Less(saved[at-1], one) {
+	for i, one := range saved {
+		if one.Bytes < 0 || i > 0 && !byStorer.Less(saved[i-1], one) {
 			return errors.New("project head: stored bytes that cannot be")
 		}
 		p.stored.set(one, byStorer)

@@ -112,7 +112,7 @@ func TestResultsOfGuestsAreBounded(t *testing.T) {
 			}
 			var key [16]byte
 			binary.BigEndian.PutUint64(key[:], nth)
-			if stored, is := p.ResultKey(nth); !is || stored != key || p.HasResult(key) != kept {
+			if stored, ok := p.ResultKey(nth); !ok || stored != key || p.HasResult(key) != kept {
 				t.Errorf("result %d: %x, kept %v", nth, stored, kept)
 			}
 		}

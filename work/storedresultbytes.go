@@ -219,9 +219,9 @@ func (r *storedResults) forgetGuests(h *history, from, before uint64) (freed int
 	}
 	// Older states have the list.
 	r.full = slices.Clone(r.full)
-	for at := range r.full {
-		if r.full[at].first < before && from < r.after(at) {
-			r.full[at] = without(r.full[at])
+	for i := range r.full {
+		if r.full[i].first < before && from < r.after(i) {
+			r.full[i] = without(r.full[i])
 		}
 	}
 	if r.open.data != nil && r.open.first < before {

@@ -346,9 +346,9 @@ func (p *Project) NextExpiry() int64 {
 // Unmet returns the dependencies of a stored task that are not finished.
 func (p *Project) Unmet(t *Task) []id.ID {
 	var unmet []id.ID
-	for at := range t.waitsFor {
-		if p.waitsAt(t, at) {
-			unmet = append(unmet, t.Spec.Dependencies[at])
+	for i := range t.waitsFor {
+		if p.waitsAt(t, i) {
+			unmet = append(unmet, t.Spec.Dependencies[i])
 		}
 	}
 	return unmet
@@ -356,8 +356,8 @@ func (p *Project) Unmet(t *Task) []id.ID {
 
 // Waits reports whether a stored task has dependencies that are not finished.
 func (p *Project) Waits(t *Task) bool {
-	for at := range t.waitsFor {
-		if p.waitsAt(t, at) {
+	for i := range t.waitsFor {
+		if p.waitsAt(t, i) {
 			return true
 		}
 	}

@@ -37,7 +37,7 @@ func TestEmptiedListsAreReplayed(t *testing.T) {
 }
 
 // Only so many who once held a task are remembered: those who claimed it last.
-func TestFormerHolders(t *testing.T) {
+func TestOnlyNewestHoldersAreRemembered(t *testing.T) {
 	w := newWorld()
 	w.create(t)
 	task := w.must(t, &work.CreateTask{Spec: work.TaskSpec{Title: "t"}}).Result.Subject
@@ -77,14 +77,14 @@ func TestEventsContainOnlySteps(t *testing.T) {
 	w := newWorld()
 	w.create(t)
 	task := w.must(t, &work.CreateTask{Spec: work.TaskSpec{Title: "t"}}).Result.Subject
-	for at, want := range []work.TaskStatus{work.TaskDone, 0, work.TaskOpen, 0} {
+	for i, want := range []work.TaskStatus{work.TaskDone, 0, work.TaskOpen, 0} {
 		command := &work.UpdateTask{Task: task}
-		command.Change.Status = []work.TaskStatus{work.TaskDone, work.TaskOpen}[at/2]
-		command.Change.Title = pointer(fmt.Sprint(at))
+		command.Change.Status = []work.TaskStatus{work.TaskDone, work.TaskOpen}[i/2]
+		command.Change.Title = pointer(fmt.Sprint(i))
 		decision := w.must(t, command)
 		updated, ok := decision.Events[0].(*work.TaskUpdated)
 		if !ok || len(decision.Events) != 1 || updated.Change.Status != want {
-			t.Errorf("change %d has the event %+v", at, decision.Events[0])
+			t.Errorf("change %d has the event %+v", i, decision.Events[0])
 		}
 	}
 }

@@ -121,8 +121,8 @@ func (p *Project) places(tasks []id.ID) []uint32 {
 		return nil
 	}
 	places := make([]uint32, len(tasks))
-	for at, task := range tasks {
-		places[at] = p.place(task)
+	for i, task := range tasks {
+		places[i] = p.place(task)
 	}
 	return places
 }
@@ -133,10 +133,10 @@ func (p *Project) unknownTasks(list []id.ID, field string) []fault.Field {
 }
 
 func unknownPlaces(places []uint32, field string) (faults []fault.Field) {
-	for at, place := range places {
+	for i, place := range places {
 		if place == nowhere {
 			faults = append(faults, fault.Field{
-				Field: indexed(field, at), Problem: "names no task of this project",
+				Field: indexed(field, i), Problem: "names no task of this project",
 			})
 		}
 	}

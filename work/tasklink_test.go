@@ -24,13 +24,13 @@ func linkedProject(tasks int) (*Project, []id.ID) {
 // backByWalk is backThrough by one walk for each task, as a reference.
 func backByWalk(task uint32, links []uint32, of func(uint32) []uint32) int {
 	seen := map[uint32]bool{}
-	for at, first := range links {
+	for i, first := range links {
 		open := []uint32{first}
 		for len(open) > 0 {
 			next := open[len(open)-1]
 			open = open[:len(open)-1]
 			if next == task {
-				return at
+				return i
 			}
 			if next != nowhere && !seen[next] {
 				seen[next] = true
@@ -48,9 +48,9 @@ func TestLinksLeadBackAsByWalk(t *testing.T) {
 		tasks := 1 + random.IntN(12)
 		list := func() []uint32 {
 			links := make([]uint32, random.IntN(4))
-			for at := range links {
-				if links[at] = uint32(random.IntN(tasks + 1)); links[at] == uint32(tasks) {
-					links[at] = nowhere
+			for i := range links {
+				if links[i] = uint32(random.IntN(tasks + 1)); links[i] == uint32(tasks) {
+					links[i] = nowhere
 				}
 			}
 			return links
@@ -65,9 +65,9 @@ func TestLinksLeadBackAsByWalk(t *testing.T) {
 			links []uint32
 		}
 		changes := make([]change, 1+random.IntN(6))
-		for at := range changes {
-			changes[at] = change{uint32(random.IntN(tasks)), list()}
-			l.change(changes[at].task, changes[at].links)
+		for i := range changes {
+			changes[i] = change{uint32(random.IntN(tasks)), list()}
+			l.change(changes[i].task, changes[i].links)
 		}
 		for _, one := range changes {
 			want := backByWalk(one.task, one.links, l.of)

@@ -132,12 +132,12 @@ func (p *Project) linkTasks() {
 			continue
 		}
 		one.waitsFor = make([]uint32, len(one.Spec.Dependencies))
-		for at, dependency := range one.Spec.Dependencies {
+		for i, dependency := range one.Spec.Dependencies {
 			place, known := places[dependency]
 			if !known {
 				place = nowhere
 			}
-			one.waitsFor[at] = place
+			one.waitsFor[i] = place
 		}
 	}
 }

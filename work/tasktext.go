@@ -61,9 +61,9 @@ func (a *away) list(list []string, keep int) (kept []string, ref Away) {
 	if bytes < awayBytesMin {
 		return list, Away{}
 	}
-	for at := range list {
-		if textBytes(list[:at+1]) > keep {
-			kept = list[:at:at]
+	for i := range list {
+		if textBytes(list[:i+1]) > keep {
+			kept = list[:i:i]
 			break
 		}
 	}
@@ -92,9 +92,9 @@ func (a *away) blocked(b *Blocked) *Blocked {
 		return b
 	}
 	keep, chars := len(b.Reason), 0
-	for at := range b.Reason {
+	for i := range b.Reason {
 		if chars == TaskReasonKept {
-			keep = at
+			keep = i
 			break
 		}
 		chars++

@@ -268,8 +268,8 @@ func TestSameTextsChangeNothing(t *testing.T) {
 	}
 }
 
-// TestTextsOfTasksAreChecked reads contents that are not the texts of a task.
-func TestTextsOfTasksAreChecked(t *testing.T) {
+// TestInvalidTaskTextsAreRefused reads contents that are not the texts of a task.
+func TestInvalidTaskTextsAreRefused(t *testing.T) {
 	w := taskTextWorld(t)
 	task := w.project.NewestTasks(9, w.now)[0]
 	for _, wrong := range [][]byte{{}, {0xff}, {0xff, 1, 'h', 0xa0}, {0xff, 1, 't', 0xff}} {

@@ -35,8 +35,8 @@ func (t *Tree) FilesBytes() int64 { return t.bytes }
 
 // Contents yields the files in the order of their paths' bytes.
 func (t *Tree) Contents(yield func(path string, blob Hash, size int)) {
-	for at := range t.ops {
-		yield(*t.ops[at].Path, t.ops[at].Blob, int(t.ops[at].Size))
+	for i := range t.ops {
+		yield(*t.ops[i].Path, t.ops[i].Blob, int(t.ops[i].Size))
 	}
 }
 
@@ -46,13 +46,13 @@ func newTree(ops []Op, language func(nth int) string) *Tree {
 	// All are allocated together, because they are freed together.
 	files, versions := make([]File, len(ops)), make([]version, len(ops))
 	counts := map[string]int{}
-	for at := range ops {
-		op, file := &ops[at], &files[at]
-		op.at = uint32(at)
-		versions[at] = newVersion(1, op, false)
+	for i := range ops {
+		op, file := &ops[i], &files[i]
+		op.at = uint32(i)
+		versions[i] = newVersion(1, op, false)
 		// The slice has no spare capacity, so appending another version copies it.
 		*file = File{
-			path: uint32(at), versions: versions[at : at+1 : at+1], language: language(at),
+			path: uint32(i), versions: versions[i : i+1 : i+1], language: language(i),
 		}
 		t.files.Load(*op.Path, file)
 		t.bytes += int64(op.Size)

@@ -60,9 +60,9 @@ func many(t testing.TB, n int) *world {
 	w.create(t)
 	for from := 0; from < n; from += 100 {
 		var operations []work.Operation
-		for at := from; at < min(n, from+100); at++ {
-			path := fmt.Sprintf("folder-%d/part-%d/file-%d.go", at/500, at/50, at)
-			operations = append(operations, createOp(path, fmt.Sprint("content ", at)))
+		for i := from; i < min(n, from+100); i++ {
+			path := fmt.Sprintf("folder-%d/part-%d/file-%d.go", i/500, i/50, i)
+			operations = append(operations, createOp(path, fmt.Sprint("content ", i)))
 		}
 		w.publish(t, operations...)
 	}
@@ -194,22 +194,22 @@ func TestForksOfOneTreeNeedNoLock(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			for at := range 200 {
-				path := fmt.Sprintf("folder-0/part-%d/file-%d.go", at/50, at)
-				if at%3 == n%3 {
+			for i := range 200 {
+				path := fmt.Sprintf("folder-0/part-%d/file-%d.go", i/50, i)
+				if i%3 == n%3 {
 					forked.asBob(t, &work.DeleteFile{Path: path})
 				} else {
-					forked.asBob(t, &work.PutFile{Path: path, Blob: blob(fmt.Sprint(n, at))})
+					forked.asBob(t, &work.PutFile{Path: path, Blob: blob(fmt.Sprint(n, i))})
 				}
 			}
-			for at := range 200 {
-				path := fmt.Sprintf("folder-0/part-%d/file-%d.go", at/50, at)
+			for i := range 200 {
+				path := fmt.Sprintf("folder-0/part-%d/file-%d.go", i/50, i)
 				f, ok := forked.project.File(path)
-				if ok == (at%3 == n%3) || ok && f.Blob != blob(fmt.Sprint(n, at)).Hash {
+				if ok == (i%3 == n%3) || ok && f.Blob != blob(fmt.Sprint(n, i)).Hash {
 					t.Errorf("fork %d: %s is %v", n, path, f)
 				}
 				old, ok := forked.project.FileAt(path, forked.project.ChangesetNumber(1))
-				if !ok || old.Blob != blob(fmt.Sprint("content ", at)).Hash {
+				if !ok || old.Blob != blob(fmt.Sprint("content ", i)).Hash {
 					t.Errorf("fork %d: %s was %v", n, path, old)
 				}
 			}
@@ -341,11 +341,11 @@ func TestManifestsThatAreDamaged(t *testing.T) {
 		if read(part.Hash, nil, errors.New("gone")) == nil || read(part.Hash, nil, nil) == nil {
 			t.Error("a part that is gone is read")
 		}
-		for at := range part.Content {
+		for i := range part.Content {
 			damaged := bytes.Clone(part.Content)
-			damaged[at] ^= 1
-			if read(part.Hash, damaged, nil) == nil || read(part.Hash, damaged[:at], nil) == nil {
-				t.Fatalf("byte %d was changed, and the manifest was read", at)
+			damaged[i] ^= 1
+			if read(part.Hash, damaged, nil) == nil || read(part.Hash, damaged[:i], nil) == nil {
+				t.Fatalf("byte %d was changed, and the manifest was read", i)
 			}
 		}
 	}
@@ -363,8 +363,8 @@ func TestFrozenFork(t *testing.T) {
 		return forked
 	}
 	tree := w.project.TreeAt(w.project.Head(), nil)
-	for at, part := range tree.Manifest() {
-		file := filepath.Join(folder, fmt.Sprintf("manifest-%d", at))
+	for i, part := range tree.Manifest() {
+		file := filepath.Join(folder, fmt.Sprintf("manifest-%d", i))
 		content := frozen(t, file, func() []byte { return part.Content })
 		manifests.Store(work.Hash(sha256.Sum256(content)), content)
 	}

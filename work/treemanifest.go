@@ -46,8 +46,8 @@ func IsManifest(content []byte) bool { return len(content) > 0 && content[0] == 
 // endsChunk uses the FNV-1a hash of a path.
 func endsChunk(path string) bool {
 	h := uint32(2166136261)
-	for at := range len(path) {
-		h = (h ^ uint32(path[at])) * 16777619
+	for i := range len(path) {
+		h = (h ^ uint32(path[i])) * 16777619
 	}
 	return h&chunkMask == 0
 }
@@ -55,10 +55,10 @@ func endsChunk(path string) bool {
 // cut finds the ends of the chunks.
 func (t *Tree) cut() {
 	first := 0
-	for at := range t.ops {
-		if at+1 == len(t.ops) || at+1-first == chunkFilesMax || endsChunk(*t.ops[at].Path) {
-			t.cuts = append(t.cuts, at+1)
-			first = at + 1
+	for i := range t.ops {
+		if i+1 == len(t.ops) || i+1-first == chunkFilesMax || endsChunk(*t.ops[i].Path) {
+			t.cuts = append(t.cuts, i+1)
+			first = i + 1
 		}
 	}
 }
@@ -114,10 +114,10 @@ func sameFiles(a, b []Op) bool {
 
 func encodeTreeChunk(ops []Op) []byte {
 	types, numbers := []string{}, map[unique.Handle[string]]int{}
-	for at := range ops {
-		if _, known := numbers[ops[at].Type]; !known {
-			numbers[ops[at].Type] = len(types)
-			types = append(types, ops[at].Type.Value())
+	for i := range ops {
+		if _, known := numbers[ops[i].Type]; !known {
+			numbers[ops[i].Type] = len(types)
+			types = append(types, ops[i].Type.Value())
 		}
 	}
 	out := make([]byte, 0, 64+80*len(ops))
@@ -127,8 +127,8 @@ func encodeTreeChunk(ops []Op) []byte {
 		out = append(binary.AppendUvarint(out, uint64(len(text))), text...)
 	}
 	before := ""
-	for at := range ops {
-		op := &ops[at]
+	for i := range ops {
+		op := &ops[i]
 		path := *op.Path
 		shared := commonPrefix(before, path)
 		out = binary.AppendUvarint(out, uint64(shared))
@@ -215,8 +215,8 @@ func (r *manifestReader) read(root Hash) (ops []Op, cuts []int, err error) {
 		cuts = append(cuts, len(r.ops))
 	}
 	total := uint64(0)
-	for at := range r.ops {
-		total += uint64(r.ops[at].Size)
+	for i := range r.ops {
+		total += uint64(r.ops[i].Size)
 	}
 	if b.short || uint64(len(r.ops)) != files || total != bytes {
 		return nil, nil, fmt.Errorf("manifest %x: %d files of %d bytes; its chunks have %d of %d",
@@ -264,12 +264,12 @@ func (r *manifestReader) chunk(hash Hash, files int) error {
 // name sets the paths of files. They must be in order over all chunks.
 func (r *manifestReader) name(chunk Hash, ops []Op, texts string, ends []int) error {
 	paths, begin := make([]string, len(ops)), 0
-	for at, end := range ends {
-		paths[at] = texts[begin:end]
-		if paths[at] <= r.last {
-			return fmt.Errorf("manifest %x: %q comes after %q", chunk, paths[at], r.last)
+	for i, end := range ends {
+		paths[i] = texts[begin:end]
+		if paths[i] <= r.last {
+			return fmt.Errorf("manifest %x: %q comes after %q", chunk, paths[i], r.last)
 		}
-		ops[at].Path, r.last, begin = &paths[at], paths[at], end
+		ops[i].Path, r.last, begin = &paths[i], paths[i], end
 	}
 	return nil
 }

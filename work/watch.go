@@ -62,8 +62,8 @@ func DecodeWatchers(chunk []byte) (list []Watcher, err error) {
 	if err := decoding.Unmarshal(chunk, &list); err != nil {
 		return nil, err
 	}
-	for at := 1; at < len(list); at++ {
-		if !byWatcher.Less(list[at-1], list[at]) {
+	for i := 1; i < len(list); i++ {
+		if !byWatcher.Less(list[i-1], list[i]) {
 			return nil, errors.New("a watcher in another's place")
 		}
 	}

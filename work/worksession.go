@@ -66,9 +66,9 @@ func (p *Project) WorkSession(wanted id.ID) (found *WorkSession, ok bool) {
 		}
 		return found == nil
 	})
-	for at := len(p.saved.Ended) - 1; at >= 0 && found == nil; at-- {
-		if p.saved.Ended[at].ID == wanted {
-			found = p.saved.Ended[at]
+	for i := len(p.saved.Ended) - 1; i >= 0 && found == nil; i-- {
+		if p.saved.Ended[i].ID == wanted {
+			found = p.saved.Ended[i]
 		}
 	}
 	return found, found != nil
@@ -274,10 +274,10 @@ func (p *Project) forgetEnded() {
 		members[one.Agent] = true
 	}
 	first, count, bytes := 0, 0, 0
-	for at, one := range p.saved.Ended {
+	for i, one := range p.saved.Ended {
 		if !members[one.Agent] {
 			if count == 0 {
-				first = at
+				first = i
 			}
 			count++
 			bytes += len(one.Summary)

@@ -23,12 +23,12 @@ func TestLongWorkSessionKeepsTheNewest(t *testing.T) {
 		views = append(views, w.project)
 		sequences = append(sequences, uint32(n+2))
 	}
-	for at, view := range views {
+	for i, view := range views {
 		session, ok := view.OpenSession(agent("ann"))
-		all := append([]uint32{1}, sequences[:at+1]...)
+		all := append([]uint32{1}, sequences[:i+1]...)
 		if !ok || len(session.Changesets) > 2*work.WorkSessionItemsMax ||
 			!endOf(session.Changesets, all) {
-			t.Fatalf("after %d changesets: %+v", at+2, session)
+			t.Fatalf("after %d changesets: %+v", i+2, session)
 		}
 	}
 }
@@ -43,11 +43,11 @@ func TestLongWorkSessionKeepsTheNewestTasks(t *testing.T) {
 		tasks = append(tasks, w.must(t, command).Result.Subject)
 		views = append(views, w.project)
 	}
-	for at, view := range views {
+	for i, view := range views {
 		session, ok := view.OpenSession(agent("ann"))
 		if !ok || len(session.Tasks) > 2*work.WorkSessionItemsMax ||
-			!endOf(session.Tasks, tasks[:at+1]) {
-			t.Fatalf("after %d tasks: %+v", at+1, session)
+			!endOf(session.Tasks, tasks[:i+1]) {
+			t.Fatalf("after %d tasks: %+v", i+1, session)
 		}
 	}
 }
@@ -114,9 +114,9 @@ func TestManyWorkSessions(t *testing.T) {
 		t.Errorf("%d sessions, want %d that are open and %d of %d that ended", got, len(open),
 			work.WorkSessionsMax, ended)
 	}
-	for at, view := range views {
+	for i, view := range views {
 		if !slices.Equal(mustSave(t, view.project).head, view.head) {
-			t.Errorf("view %d has changed since", at)
+			t.Errorf("view %d has changed since", i)
 		}
 	}
 	restored, err := mustSave(t, w.project).restore()

@@ -173,13 +173,13 @@ func (w *Workspace) reopenIfResolved() {
 
 // Contents yields the contents that the workspace itself names, with their sizes.
 func (w *Workspace) Contents(yield func(path string, blob Hash, size int)) {
-	for at := range w.Files {
-		if one := &w.Files[at]; one.exists() {
+	for i := range w.Files {
+		if one := &w.Files[i]; one.exists() {
 			yield(one.Path, one.Blob, one.Size)
 		}
 	}
-	for at := range w.Conflicts {
-		if one := &w.Conflicts[at]; one.Marked != (Hash{}) {
+	for i := range w.Conflicts {
+		if one := &w.Conflicts[i]; one.Marked != (Hash{}) {
 			yield(one.Path, one.Marked, one.MarkedSize)
 		}
 	}

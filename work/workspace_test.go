@@ -128,8 +128,8 @@ func (r *workspaces) merged(space *work.Workspace, base, ours, theirs side, rena
 	result := r.view(space)
 	disputed := map[string]*work.Conflict{}
 	inConflicts := ""
-	for at := range space.Conflicts {
-		c := &space.Conflicts[at]
+	for i := range space.Conflicts {
+		c := &space.Conflicts[i]
 		disputed[c.Path] = c
 		for _, hash := range []work.Hash{c.Base, c.Ours, c.Theirs} {
 			inConflicts += string(r.blobs[hash])

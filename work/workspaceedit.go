@@ -89,8 +89,8 @@ func (e *workspaceEdit) deleteFolder(folder string) (Decision, error) {
 	if err != nil {
 		return Decision{}, err
 	}
-	for at := range files {
-		e.put(Overlaid{Path: files[at].Path})
+	for i := range files {
+		e.put(Overlaid{Path: files[i].Path})
 	}
 	return e.decide(Result{Subject: e.workspace.ID})
 }
@@ -106,8 +106,8 @@ func (e *workspaceEdit) moveFolder(folder, newFolder string) (Decision, error) {
 		return e.decide(result)
 	}
 	paths, byPath := make([]string, len(files)), make(map[string]WorkspaceFile, len(files))
-	for at, file := range files {
-		paths[at], byPath[file.Path] = file.Path, file
+	for i, file := range files {
+		paths[i], byPath[file.Path] = file.Path, file
 	}
 	if err := requireMoves(paths, folder, newFolder, e.exists); err != nil {
 		return Decision{}, err
@@ -125,9 +125,9 @@ func (e *workspaceEdit) moveFolder(folder, newFolder string) (Decision, error) {
 		}
 	}
 	decision, err := e.decide(result)
-	for at := range decision.Events {
-		if _, is := decision.Events[at].(*WorkspaceChanged); is && kept {
-			decision.Events[at] = &WorkspaceRefreshed{
+	for i := range decision.Events {
+		if _, ok := decision.Events[i].(*WorkspaceChanged); ok && kept {
+			decision.Events[i] = &WorkspaceRefreshed{
 				Workspace: e.workspace.ID, Base: e.workspace.Base, Files: e.files,
 				Conflicts: conflicts,
 			}

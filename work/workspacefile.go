@@ -28,9 +28,9 @@ func (p *Project) WorkspaceChanges(w *Workspace) []WorkspaceChange {
 		ops = p.netOperations(p.tree(w), w.Files)
 	}
 	changes := make([]WorkspaceChange, len(ops))
-	for at := range ops {
-		op := &ops[at]
-		changes[at] = WorkspaceChange{
+	for i := range ops {
+		op := &ops[i]
+		changes[i] = WorkspaceChange{
 			Action: op.Action, Path: op.Path, From: op.From, Blob: op.Blob, Size: op.Size,
 			Type: op.Type,
 		}

@@ -203,9 +203,9 @@ func (t *takenFiles) feed() error {
 		return nil
 	}
 	first := len(t.files)
-	for at, f := range files {
+	for i, f := range files {
 		if err == nil {
-			err = t.open(datadir.FeedName, f.name, at+1 < len(files))
+			err = t.open(datadir.FeedName, f.name, i+1 < len(files))
 		}
 	}
 	for _, one := range t.files[first:] {
@@ -308,8 +308,8 @@ func (t *takenFiles) uploads() error {
 		return err
 	}
 	for _, file := range files {
-		record, is := uploads.RecordOfNote(file.Name())
-		if !is {
+		record, ok := uploads.RecordOfNote(file.Name())
+		if !ok {
 			continue
 		}
 		err := t.open(datadir.UploadsName, record, false)
@@ -342,8 +342,8 @@ func (t *takenFiles) log(before []numbered) error {
 			return err
 		}
 	}
-	for at := first; at < len(t.files); at++ {
-		if t.files[at].size, err = journal.Extent(t.files[at].path); err != nil {
+	for i := first; i < len(t.files); i++ {
+		if t.files[i].size, err = journal.Extent(t.files[i].path); err != nil {
 			return err
 		}
 	}
@@ -433,8 +433,8 @@ func (t *takenFiles) close() {
 
 // put makes the files durable in a new folder.
 func (t *takenFiles) put(d disk.Disk, dir string, link bool) error {
-	for at := range t.files {
-		if err := t.files[at].put(d, dir, link); err != nil {
+	for i := range t.files {
+		if err := t.files[i].put(d, dir, link); err != nil {
 			return err
 		}
 	}

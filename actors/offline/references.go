@@ -252,9 +252,9 @@ func (r *references) checkProject(project id.ID, saved uint64) {
 			r.report.Operations += uint64(changeset.OpCount)
 			continue
 		}
-		for at := range changeset.Ops {
+		for i := range changeset.Ops {
 			r.report.Operations++
-			r.checkContent(name, changeset, &changeset.Ops[at], dangling)
+			r.checkContent(name, changeset, &changeset.Ops[i], dangling)
 		}
 	}
 	r.checkWorkspaces(name, state, missing, dangling)

@@ -106,8 +106,8 @@ func (r *references) checkArtifacts(name string, p *work.Project, missing map[id
 
 // checkCredits looks up the agents to whom something that came from elsewhere is owed.
 func (r *references) checkCredits(name string, credits []work.Credit, missing map[id.ID]bool) {
-	for at := range credits {
-		for _, agent := range credits[at].Agents() {
+	for i := range credits {
+		for _, agent := range credits[i].Agents() {
 			r.checkAgent(name, "contributor at the source", agent, missing)
 		}
 	}

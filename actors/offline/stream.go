@@ -24,8 +24,8 @@ func Send(from string, to io.Writer) error {
 	}
 	defer files.close()
 	archive := tar.NewWriter(to)
-	for at := range files.files {
-		one := &files.files[at]
+	for i := range files.files {
+		one := &files.files[i]
 		if one.name == datadir.SecretSumName {
 			// An earlier program would refuse the archive. A start writes the file.
 			continue

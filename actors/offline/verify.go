@@ -75,8 +75,8 @@ func (r *Report) Print(out io.Writer) error {
 		counted(r.Snapshot.Files, "file", "files"), counted(r.Snapshot.Bytes, "byte", "bytes"))
 	line("blobs", "%d in %s, %s", r.Blobs.Blobs, counted(r.Blobs.Packs, "pack", "packs"),
 		counted(r.Blobs.Bytes, "byte", "bytes"))
-	for at := range r.Blobs.Repaired {
-		line("", "repaired: all that was here is in another pack, too: %v", &r.Blobs.Repaired[at])
+	for i := range r.Blobs.Repaired {
+		line("", "repaired: all that was here is in another pack, too: %v", &r.Blobs.Repaired[i])
 	}
 	line("feed", "%s in %s, %s, up to entry %d", counted(r.Feed.Records, "event", "events"),
 		counted(r.Feed.Files, "file", "files"), counted(r.Feed.Bytes, "byte", "bytes"), r.Feed.Last)
@@ -306,8 +306,8 @@ func (v *verifier) checkRaft(logSound bool) error {
 // checkSnapshot counts as sound what has a readable index: a damaged section spoils one project.
 func (v *verifier) checkSnapshot() (sound bool, err error) {
 	v.report.Snapshot, err = snapshot.Verify(filepath.Join(v.dir, datadir.SnapshotName))
-	for at := range v.report.Snapshot.Damage {
-		v.damage.add(&v.report.Snapshot.Damage[at])
+	for i := range v.report.Snapshot.Damage {
+		v.damage.add(&v.report.Snapshot.Damage[i])
 	}
 	if errors.Is(err, snapshot.ErrCorrupt) {
 		return true, nil
@@ -318,8 +318,8 @@ func (v *verifier) checkSnapshot() (sound bool, err error) {
 func (v *verifier) checkBlobs() error {
 	var err error
 	v.report.Blobs, err = blobs.Verify(filepath.Join(v.dir, datadir.BlobsName), v.contents.add)
-	for at := range v.report.Blobs.Damage {
-		v.damage.add(&v.report.Blobs.Damage[at])
+	for i := range v.report.Blobs.Damage {
+		v.damage.add(&v.report.Blobs.Damage[i])
 	}
 	if v.report.Blobs.NoManifest && v.report.Snapshot.Generation > 0 {
 		v.damage.add(blobs.ManifestLost(filepath.Join(v.dir, datadir.BlobsName)))
@@ -359,8 +359,8 @@ func (v *verifier) checkFeed(logSound bool) error {
 func (v *verifier) checkUploads() error {
 	var err error
 	v.report.Uploads, err = uploads.Verify(filepath.Join(v.dir, datadir.UploadsName))
-	for at := range v.report.Uploads.Damage {
-		v.damage.add(&v.report.Uploads.Damage[at])
+	for i := range v.report.Uploads.Damage {
+		v.damage.add(&v.report.Uploads.Damage[i])
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, uploads.ErrCorrupt):

@@ -139,11 +139,11 @@ func (*documentData) Values(operation, member string) (string, error) {
 func limitTexts(config *api.Config) []limitText {
 	var texts []limitText
 	values := reflect.ValueOf(config.DeploymentLimits())
-	for at := range values.NumField() {
-		field := values.Type().Field(at)
+	for i := range values.NumField() {
+		field := values.Type().Field(i)
 		texts = append(texts, limitText{
 			field.Tag.Get("json"), jsonschema.Description(values.Type(), field.Name),
-			values.Field(at).Int(),
+			values.Field(i).Int(),
 		})
 	}
 	return texts

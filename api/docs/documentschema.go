@@ -99,12 +99,12 @@ func membersText(object jsonschema.Object, mode jsonschema.Mode) string {
 		return typeText(object, mode)
 	}
 	members := make([]string, len(properties))
-	for at, entry := range properties {
+	for i, entry := range properties {
 		name := entry.Name
 		if !requires(object, name) {
 			name += "?"
 		}
-		members[at] = name + ": " + typeText(schemaOf(entry.Value), mode)
+		members[i] = name + ": " + typeText(schemaOf(entry.Value), mode)
 	}
 	return "{" + strings.Join(members, ", ") + "}"
 }
@@ -133,8 +133,8 @@ func typeText(schema jsonschema.Object, mode jsonschema.Mode) string {
 	kinds = slices.DeleteFunc(kinds, func(kind string) bool {
 		return mode == jsonschema.Request && (kind == "null" || kind == "<nil>")
 	})
-	for at := range kinds {
-		kinds[at] = strings.Replace(kinds[at], "<nil>", "null", 1)
+	for i := range kinds {
+		kinds[i] = strings.Replace(kinds[i], "<nil>", "null", 1)
 	}
 	if constant := schema.Get("const"); constant != nil {
 		kinds = append(kinds, fmt.Sprint(constant))

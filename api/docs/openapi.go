@@ -133,8 +133,8 @@ func refusalKey(status int, codes []fault.Code) string {
 
 func joinCodes(codes []fault.Code, between string) string {
 	texts := make([]string, len(codes))
-	for at, code := range codes {
-		texts[at] = string(code)
+	for i, code := range codes {
+		texts[i] = string(code)
 	}
 	return strings.Join(texts, between)
 }

@@ -75,8 +75,8 @@ func parameters(op *api.Operation) []any {
 		out = append(out, one)
 	}
 	values := sample.query()
-	for at := range op.Query {
-		param := &op.Query[at]
+	for i := range op.Query {
+		param := &op.Query[i]
 		required := jsonschema.CompileCheck(param.Check).Required()
 		out = append(out, parameter(param, "query", required, values.Get(param.Name)))
 	}
@@ -282,9 +282,9 @@ const sharedCodesMax = 3
 // FileNotFoundOrProjectNotFound.
 func refusalName(codes []fault.Code) string {
 	names := make([]string, len(codes))
-	for at, code := range codes {
+	for i, code := range codes {
 		for _, word := range strings.Split(string(code), "_") {
-			names[at] += word[:1] + strings.ToLower(word[1:])
+			names[i] += word[:1] + strings.ToLower(word[1:])
 		}
 	}
 	return strings.Join(names, "Or")
@@ -301,8 +301,8 @@ func refusalResponse(status int, codes []fault.Code) jsonschema.Object {
 		headers = append(headers, headerRefs("WWW-Authenticate")...)
 	}
 	values := make([]any, len(codes))
-	for at, code := range codes {
-		values[at] = code
+	for i, code := range codes {
+		values[i] = code
 	}
 	only := object(
 		"type", "object",
@@ -331,8 +331,8 @@ func waits(code fault.Code) bool {
 
 func headerRefs(names ...string) jsonschema.Object {
 	out := make(jsonschema.Object, len(names))
-	for at, name := range names {
-		out[at] = jsonschema.Entry{Name: name, Value: ref("headers/" + name)}
+	for i, name := range names {
+		out[i] = jsonschema.Entry{Name: name, Value: ref("headers/" + name)}
 	}
 	return out
 }
@@ -344,16 +344,16 @@ func (s *sample) pathValue(op *api.Operation, name string) string {
 	}
 	path, _, _ := strings.Cut(s.Request.Target, "?")
 	want, got := strings.Split(op.Path, "/"), strings.Split(path, "/")
-	for at, segment := range want {
+	for i, segment := range want {
 		value := ""
 		switch {
-		case at >= len(got):
+		case i >= len(got):
 			return ""
 		case segment == "{"+name+"}":
-			value = got[at]
+			value = got[i]
 		case segment == "{"+name+"*}":
 			// The parameter ends where the next part of the template begins.
-			value = strings.Join(got[at:len(got)-(len(want)-at-1)], "/")
+			value = strings.Join(got[i:len(got)-(len(want)-i-1)], "/")
 		default:
 			continue
 		}

@@ -125,8 +125,8 @@ func (e *encoder) plan(p *plan, value reflect.Value) {
 func (e *encoder) object(p *plan, value reflect.Value) {
 	e.out = append(e.out, '{')
 	first := true
-	for at := range p.members {
-		m := &p.members[at]
+	for i := range p.members {
+		m := &p.members[i]
 		var field reflect.Value
 		if len(m.index) == 1 {
 			field = value.Field(m.index[0])
@@ -149,11 +149,11 @@ func (e *encoder) object(p *plan, value reflect.Value) {
 
 func (e *encoder) list(p *plan, value reflect.Value) {
 	e.out = append(e.out, '[')
-	for at := range value.Len() {
-		if at > 0 {
+	for i := range value.Len() {
+		if i > 0 {
 			e.out = append(e.out, ',')
 		}
-		e.use(p.elem, value.Index(at))
+		e.use(p.elem, value.Index(i))
 		e.part()
 	}
 	e.out = append(e.out, ']')

@@ -395,12 +395,12 @@ func problemsOf(v reflect.Value) []fault.Field {
 // Nests reports whether valid JSON nests at most so deep.
 func Nests(body []byte, most int) bool {
 	depth := 0
-	for at := 0; at < len(body); at++ {
-		switch body[at] {
+	for i := 0; i < len(body); i++ {
+		switch body[i] {
 		case '"':
-			for at++; body[at] != '"'; at++ {
-				if body[at] == '\\' {
-					at++
+			for i++; body[i] != '"'; i++ {
+				if body[i] == '\\' {
+					i++
 				}
 			}
 		case '{', '[':

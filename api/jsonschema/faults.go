@@ -253,8 +253,8 @@ func (w *walk) object(u *use, v reflect.Value) {
 		}
 		w.path = w.path[:undo]
 	}
-	for at := range seen {
-		if m := &u.plan.members[at]; !seen[at] && m.check.required {
+	for i := range seen {
+		if m := &u.plan.members[i]; !seen[i] && m.check.required {
 			undo := w.enter(m.name)
 			w.fault("is required")
 			w.path = w.path[:undo]

@@ -42,8 +42,8 @@ func NewFilter(t reflect.Type, choose func(Place) Choice) *Filter {
 
 func newFilter(p *plan, above []string, choose func(Place) Choice) *Filter {
 	f := &Filter{plan: p, members: map[string]*Filter{}}
-	for at := range p.members {
-		m := &p.members[at]
+	for i := range p.members {
+		m := &p.members[i]
 		place := Place{
 			Name: m.name, Above: above, Integer: m.plan.kind == kindInteger,
 			Text: m.plan.kind == kindText, Object: m.plan.kind == kindObject,
@@ -161,8 +161,8 @@ func (s *Schemas) AddFiltered(name string, f *Filter) Object {
 
 func (s *Schemas) filtered(f *Filter) Object {
 	properties := Object{}
-	for at := range f.plan.members {
-		m := &f.plan.members[at]
+	for i := range f.plan.members {
+		m := &f.plan.members[i]
 		inner, kept := f.members[string(m.quoted)]
 		if !kept {
 			continue

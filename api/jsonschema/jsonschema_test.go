@@ -417,8 +417,8 @@ func TestAppendString(t *testing.T) {
 		sameString(t, rapid.String().Draw(t, "text"))
 	})
 	for c := range 256 {
-		for at := range 17 {
-			s := strings.Repeat("a", at) + string([]byte{byte(c)}) + "tail of the string"
+		for i := range 17 {
+			s := strings.Repeat("a", i) + string([]byte{byte(c)}) + "tail of the string"
 			sameString(t, s)
 		}
 	}

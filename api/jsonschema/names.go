@@ -58,10 +58,10 @@ func (n *names) add(start, end int) bool {
 // insert puts a name into the table unless it is there.
 func (n *names) insert(quoted []byte, start int) bool {
 	mask := uint64(len(n.slots) - 1)
-	for at := hashName(quoted) & mask; ; at = (at + 1) & mask {
-		slot := n.slots[at]
+	for i := hashName(quoted) & mask; ; i = (i + 1) & mask {
+		slot := n.slots[i]
 		if slot == 0 {
-			n.slots[at] = uint32(start + 1) // #nosec G115 -- bodies are small
+			n.slots[i] = uint32(start + 1) // #nosec G115 -- bodies are small
 			return true
 		}
 		if sameName(quotedAt(n.body, int(slot-1)), quoted) {

@@ -61,9 +61,9 @@ var jsonSamples = []string{
 func TestScanAgreesWithTheLibrary(t *testing.T) {
 	for _, sample := range jsonSamples {
 		agrees(t, []byte(sample))
-		for at := range sample {
-			agrees(t, []byte(sample[:at]))
-			agrees(t, []byte(sample[at:]))
+		for i := range sample {
+			agrees(t, []byte(sample[:i]))
+			agrees(t, []byte(sample[i:]))
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
@@ -135,8 +135,8 @@ func TestFaultsEndAtTheBounds(t *testing.T) {
 		t.Errorf("%d elements were decoded", got)
 	}
 	unknown := `{` + good
-	for at := range 5000 {
-		unknown += fmt.Sprintf(`,"x%d":[{}]`, at)
+	for i := range 5000 {
+		unknown += fmt.Sprintf(`,"x%d":[{}]`, i)
 	}
 	err := Decode([]byte(unknown+`}`), &into)
 	fields := fieldsOf(t, err)
@@ -170,8 +170,8 @@ func TestMemoryIsBoundedByTheBody(t *testing.T) {
 	distinct := func(head, format, tail string) string {
 		var out strings.Builder
 		out.WriteString(head)
-		for at := 0; out.Len() < size; at++ {
-			fmt.Fprintf(&out, format, at)
+		for i := 0; out.Len() < size; i++ {
+			fmt.Fprintf(&out, format, i)
 		}
 		return out.String() + tail
 	}
@@ -234,8 +234,8 @@ func BenchmarkDecode100Operations(b *testing.B) {
 func TestMembersAreBounded(t *testing.T) {
 	object := func(members int) []byte {
 		text := []byte(`{"m0":0`)
-		for at := 1; at < members; at++ {
-			text = fmt.Appendf(text, `,"m%d":0`, at)
+		for i := 1; i < members; i++ {
+			text = fmt.Appendf(text, `,"m%d":0`, i)
 		}
 		return append(text, '}')
 	}

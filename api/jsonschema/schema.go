@@ -40,12 +40,12 @@ type Entry struct {
 // Pairs returns an object of alternating names and values. A name that is not a text is a bug.
 func Pairs(pairs ...any) Object {
 	out := make(Object, len(pairs)/2)
-	for at := range out {
-		name, isText := pairs[2*at].(string)
+	for i := range out {
+		name, isText := pairs[2*i].(string)
 		if !isText {
 			panic("jsonschema: a member without a name")
 		}
-		out[at] = Entry{Name: name, Value: pairs[2*at+1]}
+		out[i] = Entry{Name: name, Value: pairs[2*i+1]}
 	}
 	return out
 }

@@ -51,9 +51,9 @@ func prefix(text string, chars int) (kept string, longer bool) {
 		return text, false
 	}
 	count, end := 0, 0
-	for at := range text {
+	for i := range text {
 		if count++; count == chars {
-			end = at
+			end = i
 		}
 		if count > chars {
 			return text[:end], true
@@ -96,12 +96,12 @@ func CutText(text string, room int) (string, Fit) {
 
 // within is the longest beginning of a text that takes at most so many bytes in a JSON string.
 func within(text string, space int) string {
-	for at := 0; at < len(text); {
-		_, size := utf8.DecodeRuneInString(text[at:])
-		if space -= jsonBytes(text[at : at+size]); space < 0 {
-			return text[:at]
+	for i := 0; i < len(text); {
+		_, size := utf8.DecodeRuneInString(text[i:])
+		if space -= jsonBytes(text[i : i+size]); space < 0 {
+			return text[:i]
 		}
-		at += size
+		i += size
 	}
 	return text
 }
@@ -172,8 +172,8 @@ func (r Record) brief(dst []byte, room int, form Form) ([]byte, Fit) {
 		}
 	}
 	object := jsonschema.StructOf(pointer)
-	for at := range object.Len() {
-		m := object.At(at)
+	for i := range object.Len() {
+		m := object.At(i)
 		switch {
 		case m.Absent():
 			continue

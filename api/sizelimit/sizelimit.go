@@ -74,13 +74,13 @@ func (d *Document) object(object any) {
 	d.fixed = append(d.fixed, '{')
 	start, members := len(d.fixed), jsonschema.StructOf(object)
 	places := make([]Place, members.Len())
-	for at := range members.Len() {
-		m := members.At(at)
+	for i := range members.Len() {
+		m := members.At(i)
 		inner := m.Object()
 		if inner == nil && m.Optional() && !m.Sized("fixed") {
-			places[at] = Place{at: len(d.fixed), field: m.Field(), key: m.Key()}
-			places[at].list = m.IsList() && !m.Sized("whole")
-			d.places = append(d.places, &places[at])
+			places[i] = Place{at: len(d.fixed), field: m.Field(), key: m.Key()}
+			places[i].list = m.IsList() && !m.Sized("whole")
+			d.places = append(d.places, &places[i])
 			continue
 		}
 		if m.Absent() {
@@ -200,24 +200,24 @@ func (d *Document) Build(bytesMax int, sections []Section) []byte {
 	f, _ := fillings.Get().(*filling)
 	defer f.release()
 	f.room = bytesMax - len(d.fixed) + len("0") - len(strconv.Itoa(bytesMax)) - d.truncated.cost()
-	for at := range sections {
-		f.room -= reserve(&sections[at])
+	for i := range sections {
+		f.room -= reserve(&sections[i])
 	}
 	free := f.room
-	for at := range sections {
-		f.first(&sections[at], free)
+	for i := range sections {
+		f.first(&sections[i], free)
 	}
-	for at := range sections {
-		if sections[at].Share > 0 {
-			f.second(&sections[at])
+	for i := range sections {
+		if sections[i].Share > 0 {
+			f.second(&sections[i])
 		}
 	}
-	for at := range sections {
-		f.complete(&sections[at])
+	for i := range sections {
+		f.complete(&sections[i])
 	}
-	for at := range sections {
-		if sections[at].Share == 0 {
-			f.second(&sections[at])
+	for i := range sections {
+		if sections[i].Share == 0 {
+			f.second(&sections[i])
 		}
 	}
 	return d.finish(sections)
@@ -301,8 +301,8 @@ func (f *filling) complete(s *Section) {
 	if !s.lines || s.cut || s.next < len(s.Entries) {
 		return
 	}
-	for at := range s.Entries {
-		entry := &s.Entries[at]
+	for i := range s.Entries {
+		entry := &s.Entries[i]
 		if !entry.Line {
 			continue
 		}
@@ -403,10 +403,10 @@ func (p *Place) append(dst []byte) []byte {
 // finish writes the document.
 func (d *Document) finish(sections []Section) []byte {
 	size := len(d.fixed)
-	for at := range sections {
-		s := &sections[at]
-		for at := range s.Entries {
-			if entry := &s.Entries[at]; entry.text != nil {
+	for i := range sections {
+		s := &sections[i]
+		for i := range s.Entries {
+			if entry := &s.Entries[i]; entry.text != nil {
 				size += entry.Place.add(entry)
 			}
 		}
@@ -439,8 +439,8 @@ func (p *Place) add(entry *Entry) int {
 // lost names the sections that lost something, each once.
 func lost(sections []Section) []string {
 	var names []string
-	for at := range sections {
-		s := &sections[at]
+	for i := range sections {
+		s := &sections[i]
 		if s.Lost && s.Name != "" && !slices.Contains(names, s.Name) {
 			names = append(names, s.Name)
 		}

@@ -125,8 +125,8 @@ func TestNeverTooLong(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, sections := filled(t)
 		least := len(d.fixed) + 60
-		for at := range sections {
-			least += reserve(&sections[at])
+		for i := range sections {
+			least += reserve(&sections[i])
 		}
 		most := least + rapid.OneOf(rapid.IntRange(0, 300), rapid.IntRange(0, 20_000)).Draw(t, "more")
 		declared := slices.Clone(sections)
@@ -145,8 +145,8 @@ func TestNeverTooLong(t *testing.T) {
 // checkLost compares what is there with what was entered.
 func checkLost(t *rapid.T, got map[string]any, declared []Section) {
 	whole := map[string]bool{}
-	for at := range declared {
-		s := &declared[at]
+	for i := range declared {
+		s := &declared[i]
 		lost := s.Lost
 		for _, entry := range s.Entries {
 			full, fit := entry.Item.Append(nil, Unlimited)
@@ -237,14 +237,14 @@ func TestTextsAreShortened(t *testing.T) {
 	}
 }
 
-// TestRank: of two sections with too much the first has more, and the second has its share.
-func TestRank(t *testing.T) {
+// TestFirstSectionGetsTheSurplus: of two sections with too much the first has more, and the second has its share.
+func TestFirstSectionGetsTheSurplus(t *testing.T) {
 	d, places := newDocument()
 	sections := []Section{{Name: "one", Share: 30}, {Name: "two", Share: 20}}
 	for range 100 {
 		text := Text{strings.Repeat("x", 90), Unlimited}
-		for at := range sections {
-			sections[at].Entries = append(sections[at].Entries, Entry{Place: places[at], Item: text})
+		for i := range sections {
+			sections[i].Entries = append(sections[i].Entries, Entry{Place: places[i], Item: text})
 		}
 	}
 	text := d.Build(2000, sections)
@@ -272,9 +272,9 @@ func TestFirstItemIsCut(t *testing.T) {
 func TestSharedList(t *testing.T) {
 	d, places := newDocument()
 	sections := []Section{{Share: 10}, {Share: 10}}
-	for at := range sections {
-		text := Text{fmt.Sprint(at) + strings.Repeat("x", 300), Unlimited}
-		sections[at].Entries = []Entry{{Place: places[2], Item: text}}
+	for i := range sections {
+		text := Text{fmt.Sprint(i) + strings.Repeat("x", 300), Unlimited}
+		sections[i].Entries = []Entry{{Place: places[2], Item: text}}
 	}
 	inner, _ := decode(t, d.Build(2000, sections))["inner"].(map[string]any)
 	list, _ := inner["c"].([]any)
@@ -305,9 +305,9 @@ func TestShortObjects(t *testing.T) {
 	}
 }
 
-// TestLines: lines are short until all sections had their turn; then the first ones are whole
+// TestShortLinesComeBeforeWholeOnes: lines are short until all sections had their turn; then the first ones are whole
 // as far as there is room, and what is missing is named.
-func TestLines(t *testing.T) {
+func TestShortLinesComeBeforeWholeOnes(t *testing.T) {
 	build := func(most int) (list []any, names any) {
 		d, places := newDocument()
 		sections := []Section{{Name: "one", Share: 50}, {Name: "two", Share: 1}}

@@ -40,8 +40,8 @@ func answers(t *testing.T, pieceBytes int, texts ...string) string {
 			if _, err := http.ReadRequest(in); err != nil {
 				return
 			}
-			for at := 0; at < len(text); at += pieceBytes {
-				if _, err := conn.Write([]byte(text[at:min(len(text), at+pieceBytes)])); err != nil {
+			for i := 0; i < len(text); i += pieceBytes {
+				if _, err := conn.Write([]byte(text[i:min(len(text), i+pieceBytes)])); err != nil {
 					return
 				}
 			}

@@ -239,8 +239,8 @@ func foldEqual(text []byte, lower string) bool {
 	if len(text) != len(lower) {
 		return false
 	}
-	for at := range text {
-		if text[at]|0x20 != lower[at]|0x20 {
+	for i := range text {
+		if text[i]|0x20 != lower[i]|0x20 {
 			return false
 		}
 	}

@@ -52,8 +52,8 @@ func (r *Request) Append(dst []byte) []byte {
 func EscapePath(path string) string {
 	const hex = "0123456789ABCDEF"
 	var out strings.Builder
-	for at := range len(path) {
-		b := path[at]
+	for i := range len(path) {
+		b := path[i]
 		switch {
 		case 'a' <= b && b <= 'z', 'A' <= b && b <= 'Z', '0' <= b && b <= '9',
 			strings.IndexByte("-._~/", b) >= 0:

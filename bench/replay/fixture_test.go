@@ -72,8 +72,8 @@ func (f *fixture) commit(message string) {
 // lines returns a text long enough for git to recognise it after a rename with a change.
 func lines(seed string) string {
 	var out strings.Builder
-	for at := range 30 {
-		fmt.Fprintf(&out, "%s line %d\n", seed, at)
+	for i := range 30 {
+		fmt.Fprintf(&out, "%s line %d\n", seed, i)
 	}
 	return out.String()
 }
@@ -180,17 +180,17 @@ func (f *fixture) merge() {
 }
 
 func (f *fixture) many() {
-	for at := range 250 {
-		f.write(fmt.Sprintf("many/%03d", at), lines(fmt.Sprint("many", at)))
+	for i := range 250 {
+		f.write(fmt.Sprintf("many/%03d", i), lines(fmt.Sprint("many", i)))
 	}
 	f.commit("more than one changeset holds")
-	for at := range 250 {
-		if at%5 == 0 {
-			f.remove(fmt.Sprintf("many/%03d", at))
-		} else if at%2 == 0 {
-			f.move(fmt.Sprintf("many/%03d", at), fmt.Sprintf("moved/%03d", at))
+	for i := range 250 {
+		if i%5 == 0 {
+			f.remove(fmt.Sprintf("many/%03d", i))
+		} else if i%2 == 0 {
+			f.move(fmt.Sprintf("many/%03d", i), fmt.Sprintf("moved/%03d", i))
 		} else {
-			f.write(fmt.Sprintf("many/%03d", at), "changed\n")
+			f.write(fmt.Sprintf("many/%03d", i), "changed\n")
 		}
 	}
 	f.write("many/005/below", "a folder where a file was\n")
@@ -201,7 +201,7 @@ func (f *fixture) many() {
 func (f *fixture) random(seed uint64, commits int) {
 	dice := rand.New(rand.NewPCG(seed, 0))
 	names := []string{"a", "a/b", "a/b/c", "a/d", "e", "e/f", "g", "h", "h/i/j", "K", "k"}
-	for at := range commits {
+	for i := range commits {
 		for range dice.IntN(4) + 1 {
 			name := names[dice.IntN(len(names))]
 			f.clear(name)
@@ -212,13 +212,13 @@ func (f *fixture) random(seed uint64, commits int) {
 					f.t.Fatal(err)
 				}
 			case 2:
-				f.write(name, fmt.Sprint("binary\x00", at))
+				f.write(name, fmt.Sprint("binary\x00", i))
 			default:
 				// Few distinct texts make renames likely.
 				f.write(name, lines(fmt.Sprint("text", dice.IntN(4))))
 			}
 		}
-		f.commit(fmt.Sprint("random ", at))
+		f.commit(fmt.Sprint("random ", i))
 	}
 }
 

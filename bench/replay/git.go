@@ -115,10 +115,10 @@ func (r *repository) walk(
 	// Each input line names the commit and the parent to compare with. For a merge, this gives its
 	// changes against the first parent.
 	var input strings.Builder
-	for at, commit := range commits {
+	for i, commit := range commits {
 		input.WriteString(commit)
-		if at > 0 {
-			input.WriteString(" " + commits[at-1])
+		if i > 0 {
+			input.WriteString(" " + commits[i-1])
 		}
 		input.WriteByte('\n')
 	}

@@ -177,8 +177,8 @@ func TestRandomHistory(t *testing.T) {
 
 func TestFullProjectLeavesOutTheRest(t *testing.T) {
 	f := newFixture(t)
-	for at := range filesMax + 3 {
-		f.write(fmt.Sprintf("f/%04d", at), "same\n")
+	for i := range filesMax + 3 {
+		f.write(fmt.Sprintf("f/%04d", i), "same\n")
 	}
 	f.commit("too many")
 	f.remove("f/0000")

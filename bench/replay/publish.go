@@ -98,8 +98,8 @@ type changesetData struct {
 // changesetBody is the request of one part.
 func changesetBody(base string, one part) ([]byte, error) {
 	operations := make([]json.RawMessage, len(one.operations))
-	for at, text := range one.operations {
-		operations[at] = text
+	for i, text := range one.operations {
+		operations[i] = text
 	}
 	return client.EncodeJSON(struct {
 		Base       string            `json:"base_changeset_id"`

@@ -163,8 +163,8 @@ func (s *session) prepare(ctx context.Context) error {
 		s.sampled[index] = true
 	}
 	if s.options.Server == "" {
-		for at := range s.options.Kills {
-			s.killAt = append(s.killAt, len(s.commits)*(at+1)/(s.options.Kills+1))
+		for i := range s.options.Kills {
+			s.killAt = append(s.killAt, len(s.commits)*(i+1)/(s.options.Kills+1))
 		}
 	}
 	return nil
@@ -291,8 +291,8 @@ func sampleIndexes(length, samples int) []int {
 		return []int{length - 1}
 	}
 	out := make([]int, samples)
-	for at := range out {
-		out[at] = at * (length - 1) / (samples - 1)
+	for i := range out {
+		out[i] = i * (length - 1) / (samples - 1)
 	}
 	return out
 }

@@ -145,7 +145,7 @@ func TestHeadersOfBothEras(t *testing.T) {
 		if len(seen) != 3 {
 			t.Fatalf("%d requests", len(seen))
 		}
-		for at, want := range []map[string][]string{
+		for i, want := range []map[string][]string{
 			{"Content-Type": {"application/json"}},
 			{
 				"Content-Type": {"application/json"}, "Mcp-Protocol-Version": {version},
@@ -156,18 +156,18 @@ func TestHeadersOfBothEras(t *testing.T) {
 				"Mcp-Method": {"resources/list"},
 			},
 		} {
-			if got := seen[at].Header; !maps.EqualFunc(got, want, slices.Equal) {
+			if got := seen[i].Header; !maps.EqualFunc(got, want, slices.Equal) {
 				t.Errorf("headers %v, want %v", got, want)
 			}
-			if keyed := seen[at].Key != ""; keyed != (at < 2) || seen[at].Path != "/mcp?profile=core" {
-				t.Errorf("key %q, path %s", seen[at].Key, seen[at].Path)
+			if keyed := seen[i].Key != ""; keyed != (i < 2) || seen[i].Path != "/mcp?profile=core" {
+				t.Errorf("key %q, path %s", seen[i].Key, seen[i].Path)
 			}
 		}
 	})
 }
 
-// TestSixteenAtOnce sends 1,000 calls at once. They are answered in the order of their ends.
-func TestSixteenAtOnce(t *testing.T) {
+// TestAtMostSixteenRequestsAtOnce sends 1,000 calls at once. They are answered in the order of their ends.
+func TestAtMostSixteenRequestsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var now, most atomic.Int32
 		h := connect(t, &fake{do: func(

@@ -191,13 +191,13 @@ func TestReadOnly(t *testing.T) {
 	})
 }
 
-// TestKeys checks which calls have one effect.
-func TestKeys(t *testing.T) {
+// TestRepeatedCallsShareAKey checks which calls have one effect.
+func TestRepeatedCallsShareAKey(t *testing.T) {
 	lost := &client.UnreachableError{Server: server, Cause: errors.New("reset")}
 	synctest.Test(t, func(t *testing.T) {
 		service, keys := answering(fine, fine, fine, fine, fine, lost, fine, fine, lost, fine)
 		h := connect(t, service, "")
-		for at, step := range []struct {
+		for i, step := range []struct {
 			line string
 			// as is the call before with the same key, -1 for none.
 			as    int
@@ -217,9 +217,9 @@ func TestKeys(t *testing.T) {
 			pass(step.after)
 			h.send(step.line)
 			h.one()
-			if first := slices.Index(*keys, (*keys)[at]); first != at != (step.as >= 0) ||
+			if first := slices.Index(*keys, (*keys)[i]); first != i != (step.as >= 0) ||
 				step.as >= 0 && first != step.as {
-				t.Errorf("call %d has the key of call %d", at, first)
+				t.Errorf("call %d has the key of call %d", i, first)
 			}
 		}
 		if (*keys)[4] != "mine" {
@@ -244,8 +244,8 @@ func TestKeys(t *testing.T) {
 	})
 }
 
-// TestReplays checks that the answer to a call that the bridge has repeated is the first one.
-func TestReplays(t *testing.T) {
+// TestReplayMarksAreRemoved checks that the answer to a call that the bridge has repeated is the first one.
+func TestReplayMarksAreRemoved(t *testing.T) {
 	const texts = `{"content":[{"type":"text","text":"{}"}`
 	const note = `,{"type":"text","text":"This is a replay."}`
 	const data = `],"structuredContent":{"a":",\"isError\":true"},"isError":false`
@@ -414,8 +414,8 @@ func TestNotesOfProgress(t *testing.T) {
 	})
 }
 
-// TestEnd checks that running calls get two seconds AFTER the input has ended, or a signal came.
-func TestEnd(t *testing.T) {
+// TestRunningCallsGetTwoSecondsAtTheEnd checks that running calls get two seconds AFTER the input has ended, or a signal came.
+func TestRunningCallsGetTwoSecondsAtTheEnd(t *testing.T) {
 	for name, end := range map[string]func(*host){
 		"input":  func(h *host) { _ = h.in.Close() },
 		"signal": func(h *host) { h.end() },
@@ -503,9 +503,9 @@ func TestMemoryIsFlat(t *testing.T) {
 	})
 }
 
-// TestTextsThatNoHeaderHolds has names and versions that are too long for the headers of a server.
+// TestTooLongNamesAreRefused has names and versions that are too long for the headers of a server.
 // They are refused as what they are.
-func TestTextsThatNoHeaderHolds(t *testing.T) {
+func TestTooLongNamesAreRefused(t *testing.T) {
 	long := strings.Repeat("é", 40_000)
 	for text, want := range map[string]string{
 		modern("tools/call", `,"name":"`+long+`"`): "-32602",

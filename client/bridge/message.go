@@ -234,7 +234,7 @@ func headerValue(text string) string {
 
 // idText is equal for ids that are equal.
 func idText(id jsontext.Value) string {
-	if text, is := textOf(id); is {
+	if text, ok := textOf(id); ok {
 		return `"` + text
 	}
 	return string(id)

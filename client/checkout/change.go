@@ -165,7 +165,7 @@ func (t *Tree) LocalStatus() (Status, error) {
 	}
 	slices.SortFunc(leftOut, func(a, b LeftOut) int { return strings.Compare(a.Path, b.Path) })
 	s.LeftOut = append(s.LeftOut, leftOut...)
-	if blocked, is := t.resolved("", "").(*BlockedError); is {
+	if blocked, ok := t.resolved("", "").(*BlockedError); ok {
 		s.Conflicts = blocked.Files
 	}
 	for _, name := range []string{journalFile, pushFile} {

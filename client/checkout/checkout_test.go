@@ -195,12 +195,12 @@ func TestManyChanges(t *testing.T) {
 	_, err := pull(t, tree)
 	must(t, err)
 	now, large := files{}, strings.Repeat("\x01\n", 500_000)
-	for at := range 250 {
-		now["n"+string(rune('a'+at/26))+string(rune('a'+at%26))] = string(rune('0' + at))
+	for i := range 250 {
+		now["n"+string(rune('a'+i/26))+string(rune('a'+i%26))] = string(rune('0' + i))
 	}
-	for at := range 6 {
+	for i := range 6 {
 		// A control character takes six bytes as JSON.
-		now["l"+string(rune('a'+at))] = large + string(rune('a'+at))
+		now["l"+string(rune('a'+i))] = large + string(rune('a'+i))
 	}
 	write(t, dir, now)
 	var many *TooManyError
@@ -313,8 +313,8 @@ func TestReservedPaths(t *testing.T) {
 	}
 }
 
-// TestInTheWay: a file that cannot be written stops a pull BEFORE its first write.
-func TestInTheWay(t *testing.T) {
+// TestBlockedPullWritesNothing: a file that cannot be written stops a pull BEFORE its first write.
+func TestBlockedPullWritesNothing(t *testing.T) {
 	server := newFake(t, files{"a": "a\n"})
 	dir := t.TempDir()
 	tree := server.copyOf(t, dir)
@@ -390,8 +390,8 @@ func checkRemovedContent(t *testing.T, older bool) {
 	}
 }
 
-// TestFolder keeps one folder of the project.
-func TestFolder(t *testing.T) {
+// TestOnlyTheChosenFolderIsKept keeps one folder of the project.
+func TestOnlyTheChosenFolderIsKept(t *testing.T) {
 	server := newFake(t, files{"docs/a": "a\n", "docsx": "x\n", "src": "s\n"})
 	dir := t.TempDir()
 	all := server.copyOf(t, dir)

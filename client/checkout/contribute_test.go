@@ -168,9 +168,9 @@ func (p *place) wantWorkspace(t *rapid.T, done Pushed, local files) {
 	}
 }
 
-// TestAnyContribution contributes two random states of a directory, the second as a revision of the
+// TestSecondContributionRevisesTheFirst contributes two random states of a directory, the second as a revision of the
 // first, so that it takes back what that has done. A third one without a change changes nothing.
-func TestAnyContribution(t *testing.T) {
+func TestSecondContributionRevisesTheFirst(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		begin := anyTree(r, "base")
 		p := newPlace(t, newFake(t, begin))

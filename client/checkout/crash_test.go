@@ -73,7 +73,7 @@ func (m *machine) each(visit func(name string, info fs.FileInfo)) {
 
 // note notes an effect that follows.
 func (m *machine) note(effect string) error {
-	if name, is := strings.CutPrefix(effect, "sync "); is {
+	if name, ok := strings.CutPrefix(effect, "sync "); ok {
 		info, err := os.Stat(filepath.Join(m.dir, name))
 		m.durable = append(m.durable, info)
 		return err

@@ -23,10 +23,10 @@ func (t *Tree) syncStaged(names ...string) error {
 	errs := make([]error, len(names))
 	var all sync.WaitGroup
 	slots := make(chan struct{}, syncsAtOnce)
-	for at, name := range names {
+	for i, name := range names {
 		slots <- struct{}{}
 		all.Go(func() {
-			errs[at] = t.syncFile(stagedPath(name))
+			errs[i] = t.syncFile(stagedPath(name))
 			<-slots
 		})
 	}

@@ -60,8 +60,8 @@ func (t *Tree) newFilling(ctx context.Context, w *workspace, changes []Change) (
 		f.disputed[one.Path] = true
 	}
 	has, kinds := make([]Change, len(w.Changes)), map[string]string{}
-	for at, one := range w.Changes {
-		has[at] = Change{one.Action, one.Path, one.Previous, one.Hash}
+	for i, one := range w.Changes {
+		has[i] = Change{one.Action, one.Path, one.Previous, one.Hash}
 		kinds[one.Path] = one.Type
 	}
 	f.paths = slices.Collect(maps.Keys(f.disputed))
@@ -137,10 +137,10 @@ func (f *filling) match() {
 		}
 	}
 	for name, one := range f.wanted {
-		from, is := places[one.origin]
+		from, ok := places[one.origin]
 		switch {
-		case one.origin == "" || is && from == name:
-		case is && !f.disputed[name]:
+		case one.origin == "" || ok && from == name:
+		case ok && !f.disputed[name]:
 			f.moves[name] = from
 		case one.origin != name:
 			f.wanted[name] = held{hash: one.hash}
@@ -292,8 +292,8 @@ func (w way) free(name, from string) bool {
 func (f *filling) write(ctx context.Context, name string) error {
 	f.progress()
 	t := f.tree
-	change, is := f.changes[name]
-	if !is {
+	change, ok := f.changes[name]
+	if !ok {
 		return f.restore(ctx, name)
 	}
 	content, found, err := t.read(name)

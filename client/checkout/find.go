@@ -108,11 +108,11 @@ func (t *Tree) askGit(program string) (names []string, leftOut []LeftOut, asked 
 // copyAround returns the topmost folder of a path that is a working copy of its own, empty if there
 // is none. It notes in known which folders are.
 func (t *Tree) copyAround(name string, known map[string]bool) string {
-	for at := range len(name) {
-		if name[at] != '/' || strings.HasPrefix(t.prefix, name[:at+1]) {
+	for i := range len(name) {
+		if name[i] != '/' || strings.HasPrefix(t.prefix, name[:i+1]) {
 			continue
 		}
-		folder := name[:at]
+		folder := name[:i]
 		is, seen := known[folder]
 		if !seen {
 			is = t.has(folder, ".pws")

@@ -57,9 +57,9 @@ func repositoryFilters(ctx context.Context, program, dir string) map[string]bool
 	out, err := gitCommand(ctx, program, dir, append(list, "--show-scope")...).Output()
 	if err == nil {
 		words := strings.Split(string(out), "\x00")
-		for at := 0; at+1 < len(words); at += 2 {
-			if scope := words[at]; scope == "local" || scope == "worktree" {
-				add(words[at+1])
+		for i := 0; i+1 < len(words); i += 2 {
+			if scope := words[i]; scope == "local" || scope == "worktree" {
+				add(words[i+1])
 			}
 		}
 		return names

@@ -106,9 +106,9 @@ func (p *ignorePattern) compile(line string) (is bool, err error) {
 // fewStars shortens a run of more than two stars to two, which it is for git.
 func fewStars(line string) string {
 	segments := strings.Split(line, "/")
-	for at, segment := range segments {
+	for i, segment := range segments {
 		if len(segment) > len("**") && strings.Trim(segment, "*") == "" {
-			segments[at] = "**"
+			segments[i] = "**"
 		}
 	}
 	return strings.Join(segments, "/")
@@ -118,15 +118,15 @@ func fewStars(line string) string {
 // characters, git matches bytes.
 func characters(text string) string {
 	ascii := true
-	for at := range len(text) {
-		ascii = ascii && text[at] < utf8.RuneSelf
+	for i := range len(text) {
+		ascii = ascii && text[i] < utf8.RuneSelf
 	}
 	if ascii {
 		return text
 	}
 	all := make([]rune, len(text))
-	for at := range len(text) {
-		all[at] = rune(text[at])
+	for i := range len(text) {
+		all[i] = rune(text[i])
 	}
 	return string(all)
 }

@@ -78,8 +78,8 @@ func TestUnusableIgnoreFile(t *testing.T) {
 func BenchmarkManyIgnorePatterns(b *testing.B) {
 	for _, form := range []string{"name%d\n", "/a/b%d\n", "*.x%d\n", "a/**/b%d\n", "x[ab]%d\n"} {
 		var text strings.Builder
-		for at := 0; text.Len() < FileBytesMax-20; at++ {
-			fmt.Fprintf(&text, form, at)
+		for i := 0; text.Len() < FileBytesMax-20; i++ {
+			fmt.Fprintf(&text, form, i)
 		}
 		rules, err := readIgnore(".", []byte(text.String()))
 		if err != nil {

@@ -10,8 +10,8 @@ import (
 
 // with returns data with a member replaced, or as it is if it has none of the name.
 func with(data any, member string, value any) any {
-	members, is := data.(map[string]any)
-	if _, has := members[member]; !is || !has {
+	members, ok := data.(map[string]any)
+	if _, has := members[member]; !ok || !has {
 		return data
 	}
 	members = maps.Clone(members)
@@ -30,7 +30,7 @@ func TestIncompleteAnswers(t *testing.T) {
 		"fewer files than were asked for": {
 			func(_ *http.Request, data any) any {
 				batch, _ := data.(map[string]any)
-				if all, is := batch["files"].([]any); is && batch["truncated"] != nil {
+				if all, ok := batch["files"].([]any); ok && batch["truncated"] != nil {
 					return with(data, "files", all[:1])
 				}
 				return data
@@ -39,7 +39,7 @@ func TestIncompleteAnswers(t *testing.T) {
 		"a file twice, and another one not": {
 			func(_ *http.Request, data any) any {
 				batch, _ := data.(map[string]any)
-				if all, is := batch["files"].([]any); is && batch["truncated"] != nil {
+				if all, ok := batch["files"].([]any); ok && batch["truncated"] != nil {
 					return with(data, "files", []any{all[0], all[0], all[1]})
 				}
 				return data

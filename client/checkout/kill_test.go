@@ -73,9 +73,9 @@ func newSession(t *testing.T, many bool) *session {
 		"a": lines, "both": "ours\n" + lines, "clash": "ours\n", "gone": lines, "own": "o\n",
 		"turned": lines,
 	}
-	for at := range operationsMax {
+	for i := range operationsMax {
 		if many {
-			local["many/"+strings.Repeat("m", at+1)] = strings.Repeat("x", at)
+			local["many/"+strings.Repeat("m", i+1)] = strings.Repeat("x", i)
 		}
 	}
 	write(t, s.dir, local)
@@ -150,13 +150,13 @@ func TestNamesAreSynced(t *testing.T) {
 	_, err := pull(t, tree)
 	must(t, err)
 	written := 0
-	for at, effect := range effects {
-		name, is := strings.CutPrefix(effect, "write ")
-		if !is || name != baseFile && name != journalFile {
+	for i, effect := range effects {
+		name, ok := strings.CutPrefix(effect, "write ")
+		if !ok || name != baseFile && name != journalFile {
 			continue
 		}
 		written++
-		if at+1 == len(effects) || effects[at+1] != "sync "+localFolder {
+		if i+1 == len(effects) || effects[i+1] != "sync "+localFolder {
 			t.Errorf("%q: %s is not synced", effects, name)
 		}
 	}

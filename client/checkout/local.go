@@ -46,18 +46,18 @@ func (t *Tree) read(name string) (content []byte, found file, err error) {
 	if reserved(name) != "" {
 		return nil, file{}, nil
 	}
-	for at := range len(name) {
-		if name[at] != '/' {
+	for i := range len(name) {
+		if name[i] != '/' {
 			continue
 		}
-		info, err := t.root.Lstat(name[:at])
+		info, err := t.root.Lstat(name[:i])
 		switch {
 		case notThere(err):
 			return nil, file{}, nil
 		case err != nil:
 			return nil, file{}, err
 		case info.Mode()&fs.ModeSymlink != 0:
-			return nil, file{problem: "is behind the symbolic link " + name[:at]}, nil
+			return nil, file{problem: "is behind the symbolic link " + name[:i]}, nil
 		case !info.IsDir():
 			return nil, file{}, nil
 		}
@@ -164,8 +164,8 @@ func (t *Tree) named(name string) bool {
 			return false
 		}
 		names := make([]string, len(entries))
-		for at, entry := range entries {
-			names[at] = entry.Name()
+		for i, entry := range entries {
+			names[i] = entry.Name()
 		}
 		t.names[folder] = names
 	}

@@ -57,8 +57,8 @@ func windowsProblem(name string) string {
 		device := stem == "CON" || stem == "PRN" || stem == "AUX" || stem == "NUL" ||
 			stem == "CONIN$" || stem == "CONOUT$"
 		for _, port := range []string{"COM", "LPT"} {
-			number, is := strings.CutPrefix(stem, port)
-			device = device || is && strings.Contains("0 1 2 3 4 5 6 7 8 9 ¹ ² ³", number) &&
+			number, ok := strings.CutPrefix(stem, port)
+			device = device || ok && strings.Contains("0 1 2 3 4 5 6 7 8 9 ¹ ² ³", number) &&
 				strings.TrimSpace(number) != ""
 		}
 		if device || strings.ContainsAny(segment, `<>:"|?*`) ||

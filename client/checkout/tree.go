@@ -360,13 +360,13 @@ func (e *BlockedError) Error() string {
 	const most = 10
 	var text strings.Builder
 	text.WriteString(e.What)
-	for at, file := range e.Files {
-		if at == most {
+	for i, file := range e.Files {
+		if i == most {
 			fmt.Fprintf(&text, "; and %d more", len(e.Files)-most)
 			break
 		}
 		separator := "; "
-		if at == 0 {
+		if i == 0 {
 			separator = ": "
 		}
 		fmt.Fprintf(&text, "%s%s %s", separator, file.Path, file.Reason)

@@ -14,10 +14,10 @@ import (
 // members makes a body of names and values; empty values are left out.
 func members(pairs ...any) map[string]any {
 	body := map[string]any{}
-	for at := 0; at < len(pairs); at += 2 {
-		name, _ := pairs[at].(string)
-		if v := reflect.ValueOf(pairs[at+1]); v.IsValid() && !v.IsZero() {
-			body[name] = pairs[at+1]
+	for i := 0; i < len(pairs); i += 2 {
+		name, _ := pairs[i].(string)
+		if v := reflect.ValueOf(pairs[i+1]); v.IsValid() && !v.IsZero() {
+			body[name] = pairs[i+1]
 		}
 	}
 	return body

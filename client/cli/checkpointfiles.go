@@ -72,7 +72,7 @@ func (c *CheckpointCommand) files(
 // readStreams reads those of the files that are none on a disk, such as standard input. That may
 // take long, and nobody waits for a working copy until then.
 func (e *Env) readStreams(files []namedFile) error {
-	for at, one := range files {
+	for i, one := range files {
 		if one.deleted {
 			continue
 		}
@@ -84,7 +84,7 @@ func (e *Env) readStreams(files []namedFile) error {
 		if err != nil {
 			return err
 		}
-		files[at].content = &content
+		files[i].content = &content
 	}
 	return nil
 }
@@ -112,8 +112,8 @@ func (e *Env) contents(tree *checkout.Tree, files []namedFile) (all []checkout.B
 
 // withFiles adds files and their base to a body.
 func withFiles(body any, base string, files []checkout.Beside) any {
-	members, is := body.(map[string]any)
-	if !is {
+	members, ok := body.(map[string]any)
+	if !ok {
 		return body
 	}
 	var all []any

@@ -196,12 +196,12 @@ func (c *Common) chosen(env *Env) bool { return env.first(c.Server, varServer) !
 // cleanServer is a base URL, or several, in the form in which profiles keep it.
 func cleanServer(server string) (string, error) {
 	all := client.Addresses(server)
-	for at, address := range all {
+	for i, address := range all {
 		clean, err := cleanAddress(address)
 		if err != nil {
 			return "", err
 		}
-		all[at] = clean
+		all[i] = clean
 	}
 	// Two that were written differently may be one.
 	return client.JoinAddresses(client.Addresses(client.JoinAddresses(all))), nil

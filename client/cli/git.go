@@ -156,8 +156,8 @@ func parseStatus(out string) (tree gitTree) {
 	records := strings.Split(out, "\x00")
 	// The number of fields before the path, by the kind of the record.
 	const ordinary, renamed, unmerged = 8, 9, 10
-	for at := 0; at < len(records); at++ {
-		record := records[at]
+	for i := 0; i < len(records); i++ {
+		record := records[i]
 		kind, rest, _ := strings.Cut(record, " ")
 		switch kind {
 		case "#":
@@ -176,7 +176,7 @@ func parseStatus(out string) (tree gitTree) {
 		case "2":
 			// The next record is the former path.
 			tree.add(record, renamed)
-			at++
+			i++
 		case "u":
 			tree.add(record, unmerged)
 		case "?":

@@ -49,8 +49,8 @@ func (c *Common) givenKey(env *Env, server string) (given givenKey, set bool, er
 func (e *Env) checkOnlyHere(
 	all client.Profiles, key ed25519.PrivateKey, server, from string,
 ) error {
-	elsewhere, is := e.Folders.KeyElsewhere(all, key, server)
-	if !is {
+	elsewhere, ok := e.Folders.KeyElsewhere(all, key, server)
+	if !ok {
 		return nil
 	}
 	first := ""

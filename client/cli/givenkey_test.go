@@ -68,8 +68,8 @@ func TestKeyOfTheEnvironment(t *testing.T) {
 	expect("key_1", 3)
 }
 
-// TestKeyOfTheEnvironmentAlone has no profile, but the name of one.
-func TestKeyOfTheEnvironmentAlone(t *testing.T) {
+// TestEnvironmentKeyNeedsNoProfile has no profile, but the name of one.
+func TestEnvironmentKeyNeedsNoProfile(t *testing.T) {
 	p := newKeyPlace(t)
 	if err := os.RemoveAll(p.env.Folders.Config); err != nil {
 		t.Fatal(err)

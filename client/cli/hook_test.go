@@ -66,7 +66,7 @@ func (p *hookPlace) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	p.renewals.Add(1)
 	task := strings.Split(r.URL.Path, "/")[4]
-	if refused, is := p.refuses[task]; is {
+	if refused, ok := p.refuses[task]; ok {
 		refuse(w, refused.status, refused.code, nil)
 		return
 	}

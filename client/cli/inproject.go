@@ -109,9 +109,9 @@ func (a *account) projectsNamed(
 ) (found []namedProject, err error) {
 	all, _, err := collect(ctx, a, math.MaxInt, apiPath("agents", "me", "projects"),
 		filters("q", named, "role", role), "projects")
-	for at := 0; err == nil && at < len(all); at++ {
+	for i := 0; err == nil && i < len(all); i++ {
 		var project namedProject
-		err = json.Unmarshal(all[at], &project)
+		err = json.Unmarshal(all[i], &project)
 		if strings.EqualFold(project.Name, named) {
 			found = append(found, project)
 		}
@@ -132,8 +132,8 @@ func (a *account) onlyProject(found []namedProject, named string) (string, error
 		return found[0].ID, nil
 	}
 	listed := make([]string, 0, listedProjectsMax)
-	for at := range found[:min(len(found), listedProjectsMax)] {
-		listed = append(listed, found[at].String())
+	for i := range found[:min(len(found), listedProjectsMax)] {
+		listed = append(listed, found[i].String())
 	}
 	more := ""
 	if len(found) > listedProjectsMax {

@@ -170,9 +170,9 @@ func write(method, path string, body any) (*client.Request, error) {
 // filters are the parts of a query that are not empty.
 func filters(pairs ...string) url.Values {
 	query := url.Values{}
-	for at := 0; at < len(pairs); at += 2 {
-		if pairs[at+1] != "" {
-			query.Set(pairs[at], pairs[at+1])
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			query.Set(pairs[i], pairs[i+1])
 		}
 	}
 	return query

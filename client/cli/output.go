@@ -107,8 +107,8 @@ func printQuery(
 			}
 			return fmt.Errorf("the command was carried out, but --jq failed: %w", err)
 		}
-		text, is := result.(string)
-		if !is {
+		text, ok := result.(string)
+		if !ok {
 			encoded, err := gojq.Marshal(result)
 			if err != nil {
 				return err
@@ -158,8 +158,8 @@ func newPlainTable(to io.Writer) *table {
 }
 
 func (t *table) row(cells ...string) {
-	for at, cell := range cells {
-		if at > 0 {
+	for i, cell := range cells {
+		if i > 0 {
 			fmt.Fprint(t.w, "\t")
 		}
 		fmt.Fprint(t.w, line(cell))

@@ -270,10 +270,10 @@ func pack(all []quotes, first, most int) packed {
 		if single {
 			size = textMax
 		}
-		for at, item := range section.items {
+		for i, item := range section.items {
 			text := quoted(item)
 			short := cutText(text, section.firstSize)
-			taken := at < section.first && out.add(first, begun.with(short)...)
+			taken := i < section.first && out.add(first, begun.with(short)...)
 			if taken {
 				begun = ""
 			}
@@ -334,10 +334,10 @@ func cutText(text string, most int) string {
 		return text
 	}
 	size := 0
-	for at, r := range text {
+	for i, r := range text {
 		size += utf16.RuneLen(r)
 		if size >= most {
-			return text[:at] + "…"
+			return text[:i] + "…"
 		}
 	}
 	return text

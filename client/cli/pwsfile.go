@@ -23,10 +23,10 @@ const pwsFileMax = 1 << 20
 func pwsPath(root string, names ...string) (string, error) {
 	path := root
 	all := append([]string{bindingFolder}, names...)
-	for at, name := range all {
+	for i, name := range all {
 		path = filepath.Join(path, name)
 		info, err := os.Lstat(path)
-		last := at == len(all)-1
+		last := i == len(all)-1
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return filepath.Join(append([]string{root}, all...)...), nil

@@ -73,8 +73,8 @@ func (c *Common) send(
 func say(format string, paths ...string) func(io.Writer, value) error {
 	return func(out io.Writer, v value) error {
 		args := make([]any, len(paths))
-		for at, path := range paths {
-			args[at] = line(v.at(path).text())
+		for i, path := range paths {
+			args[i] = line(v.at(path).text())
 		}
 		_, err := fmt.Fprintf(out, format+"\n", args...)
 		return err

@@ -69,19 +69,19 @@ func (d *document) putHook(one hook) error {
 func (d *document) wrong(
 	list *hujson.Value, want jsontext.Value, right *bool,
 ) (nth int, of *hujson.Value) {
-	array, is := list.Value.(*hujson.Array)
-	if !is {
+	array, ok := list.Value.(*hujson.Array)
+	if !ok {
 		return -1, nil
 	}
-	for at := range array.Elements {
-		element := &array.Elements[at]
+	for i := range array.Elements {
+		element := &array.Elements[i]
 		own, inner := ownIn(element)
 		switch {
 		case own == 0:
 		case want != nil && !*right && equal(element, want):
 			*right = true
 		case inner == nil || own == len(spansOf(inner)):
-			return at, list
+			return i, list
 		default:
 			group, _ := inner.Value.(*hujson.Array)
 			for nth := range group.Elements {
@@ -97,17 +97,17 @@ func (d *document) wrong(
 // ownIn counts the commands of the program's own in an entry, and returns its list of hooks; nil
 // for an entry that is one command.
 func ownIn(element *hujson.Value) (own int, inner *hujson.Value) {
-	object, is := element.Value.(*hujson.Object)
-	if !is {
+	object, ok := element.Value.(*hujson.Object)
+	if !ok {
 		return 0, nil
 	}
 	for nth := range object.Members {
-		group, is := object.Members[nth].Value.Value.(*hujson.Array)
-		if nameOf(&object.Members[nth]) != "hooks" || !is {
+		group, ok := object.Members[nth].Value.Value.(*hujson.Array)
+		if nameOf(&object.Members[nth]) != "hooks" || !ok {
 			continue
 		}
-		for at := range group.Elements {
-			if isOwn(&group.Elements[at]) {
+		for i := range group.Elements {
+			if isOwn(&group.Elements[i]) {
 				own++
 			}
 		}
@@ -153,12 +153,12 @@ func (d *document) removeHook() (event string, err error) {
 	if err != nil || all == nil {
 		return "", err
 	}
-	events, is := all.Value.(*hujson.Object)
-	if !is {
+	events, ok := all.Value.(*hujson.Object)
+	if !ok {
 		return "", nil
 	}
-	for at := range events.Members {
-		member := &events.Members[at]
+	for i := range events.Members {
+		member := &events.Members[i]
 		if nth, of := d.wrong(&member.Value, nil, new(bool)); nth >= 0 {
 			event := nameOf(member)
 			return event, d.remove(of, nth)

@@ -84,8 +84,8 @@ func Parts(host string, place Place) ([]Part, error) {
 	if len(parts) == 0 {
 		return nil, ErrNoPart
 	}
-	for at := range parts {
-		parts[at].Project = place.Dir
+	for i := range parts {
+		parts[i].Project = place.Dir
 	}
 	return parts, nil
 }

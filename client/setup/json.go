@@ -61,8 +61,8 @@ func (d *document) splice(from, to int, with string) error {
 func (d *document) find(path ...string) (*hujson.Value, error) {
 	at := &d.root
 	for _, name := range path {
-		object, is := at.Value.(*hujson.Object)
-		if !is {
+		object, ok := at.Value.(*hujson.Object)
+		if !ok {
 			return nil, fmt.Errorf("the member above %q is not an object", name)
 		}
 		var found *hujson.Value
@@ -272,8 +272,8 @@ func (d *document) removeAt(path ...string) error {
 		if err != nil || above == nil {
 			return err
 		}
-		object, is := above.Value.(*hujson.Object)
-		if !is {
+		object, ok := above.Value.(*hujson.Object)
+		if !ok {
 			return nil
 		}
 		nth := slices.IndexFunc(object.Members, func(member hujson.ObjectMember) bool {

@@ -320,7 +320,7 @@ func TestEditsRefuseWhatTheyDoNotUnderstand(t *testing.T) {
 	}
 }
 
-func TestTables(t *testing.T) {
+func TestPutTableIsIdempotent(t *testing.T) {
 	for _, text := range []string{
 		"", "model = \"x\" # mine\n\n[mcp_servers.other]\ncommand = \"o\"\n", "[a]\nb = 1\n",
 		"mcp_servers.other.command = \"o\"\n", "[a]\r\nb = 1\r\n", "[a]\n\n\n",
@@ -358,7 +358,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-func TestBlocks(t *testing.T) {
+func TestPutBlockIsIdempotent(t *testing.T) {
 	for _, text := range []string{
 		"", "# Mine\n", "# Mine\n\nText.\n", "# Mine\r\n\r\nText.\r\n", "# Mine\n\n\n",
 	} {

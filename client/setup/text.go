@@ -67,8 +67,8 @@ func withEmptyLine(text []byte) []byte {
 
 // withoutEmptyLine is a text without the empty line at its end, if there is one.
 func withoutEmptyLine(text []byte) []byte {
-	out, is := bytes.CutSuffix(text, []byte("\n"))
-	if out = bytes.TrimSuffix(out, []byte("\r")); is && bytes.HasSuffix(out, []byte("\n")) {
+	out, ok := bytes.CutSuffix(text, []byte("\n"))
+	if out = bytes.TrimSuffix(out, []byte("\r")); ok && bytes.HasSuffix(out, []byte("\n")) {
 		return out
 	}
 	return text
@@ -197,13 +197,13 @@ func removeTable(file []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if servers, is := before["mcp_servers"].(map[string]any); is {
+	if servers, ok := before["mcp_servers"].(map[string]any); ok {
 		delete(servers, ServerName)
 		if len(servers) == 0 {
 			delete(before, "mcp_servers")
 		}
 	}
-	if servers, is := after["mcp_servers"].(map[string]any); is && len(servers) == 0 {
+	if servers, ok := after["mcp_servers"].(map[string]any); ok && len(servers) == 0 {
 		delete(after, "mcp_servers")
 	}
 	if !reflect.DeepEqual(before, after) {

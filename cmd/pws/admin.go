@@ -72,8 +72,8 @@ func startAdmin(
 
 // isLoopback reports whether an address is one of this machine alone.
 func isLoopback(address net.Addr) bool {
-	tcp, is := address.(*net.TCPAddr)
-	return is && tcp.IP.IsLoopback()
+	tcp, ok := address.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
 }
 
 // live and ready answer probes without the JSON envelope. Their members are those of the operations

@@ -88,9 +88,9 @@ func (f *adminFault) Error() string {
 		return f.Message
 	case len(fields) > 0:
 		problems := make([]string, len(fields))
-		for at, one := range fields {
+		for i, one := range fields {
 			field, _ := one.(map[string]any)
-			problems[at] = fmt.Sprint(field["field"], ": ", field["problem"])
+			problems[i] = fmt.Sprint(field["field"], ": ", field["problem"])
 		}
 		if f.Code == fault.ValidationFailed {
 			text = string(f.Code) + ":"

@@ -146,12 +146,12 @@ func (c *AdminQuotaShowCommand) Run(admin *AdminCommand, out io.Writer) error {
 // Run sets one quota after the other and prints them.
 func (c *AdminQuotaSetCommand) Run(admin *AdminCommand, out io.Writer) error {
 	var bodies []adminQuotaSetBody
-	for at, text := range []string{c.StoredBytes, c.HourBytes} {
+	for i, text := range []string{c.StoredBytes, c.HourBytes} {
 		if text == "" {
 			continue
 		}
 		body := adminQuotaSetBody{
-			adminQuotaShowBody: adminQuotaShowBody{c.Agent, c.Project}, Hourly: at == 1,
+			adminQuotaShowBody: adminQuotaShowBody{c.Agent, c.Project}, Hourly: i == 1,
 			Reason: c.Reason,
 		}
 		if err := body.parse(text); err != nil {
@@ -165,9 +165,9 @@ func (c *AdminQuotaSetCommand) Run(admin *AdminCommand, out io.Writer) error {
 	if c.HourBytes != "" && c.Agent == "" {
 		return cli.UsageError{Err: errors.New("--hour-bytes needs --agent")}
 	}
-	for at, body := range bodies {
+	for i, body := range bodies {
 		shown := io.Discard
-		if at == len(bodies)-1 {
+		if i == len(bodies)-1 {
 			shown = out
 		}
 		if err := runAdminCommand(admin, shown, "quota-set", body, quotaText); err != nil {

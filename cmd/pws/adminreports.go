@@ -128,9 +128,9 @@ func (c *AdminReportsHandleCommand) Run(admin *AdminCommand, out io.Writer) erro
 // reportsText writes the lines of pws reports.
 func reportsText(data *adminReportsData) string {
 	var text bytes.Buffer
-	for at := range data.Reports {
+	for i := range data.Reports {
 		// A buffer takes everything.
-		_ = data.Reports[at].write(&text)
+		_ = data.Reports[i].write(&text)
 	}
 	return text.String()
 }

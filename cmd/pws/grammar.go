@@ -25,8 +25,8 @@ func grammarOf(args []string) any {
 func commandField(
 	in reflect.Type, name string,
 ) (field reflect.StructField, known bool) {
-	for at := range in.NumField() {
-		one := in.Field(at)
+	for i := range in.NumField() {
+		one := in.Field(i)
 		if one.Anonymous {
 			if field, known = commandField(one.Type, name); known {
 				return field, true

@@ -138,13 +138,13 @@ func execute(ctx *kong.Context, env *cli.Env) int {
 	command := ctx.Selected().Target.Addr().Interface()
 	err := ctx.BindToProvider(func() (interrupted context.Context, err error) {
 		grace := graceUsually
-		if other, is := command.(interface{ Grace() time.Duration }); is {
+		if other, ok := command.(interface{ Grace() time.Duration }); ok {
 			grace = other.Grace()
 		}
 		interrupted, stop = interruptible(grace, env.Err)
 		return interrupted, nil
 	})
-	if checked, is := command.(interface{ CheckOutput() error }); is && err == nil {
+	if checked, ok := command.(interface{ CheckOutput() error }); ok && err == nil {
 		err = checked.CheckOutput()
 	}
 	if err == nil {
@@ -153,8 +153,8 @@ func execute(ctx *kong.Context, env *cli.Env) int {
 	if err == nil {
 		return cli.ExitOK
 	}
-	output, is := command.(interface{ WantsJSON() bool })
-	cli.Report(err, is && output.WantsJSON(), env)
+	output, ok := command.(interface{ WantsJSON() bool })
+	cli.Report(err, ok && output.WantsJSON(), env)
 	return cli.ExitCode(err)
 }
 

@@ -111,8 +111,8 @@ func (s *mcpSuite) lists(t *testing.T) {
 		}
 		wanted := slices.Clone(want)
 		if query != "" {
-			for at := range wanted {
-				wanted[at] = strings.ReplaceAll(wanted[at], ".", "_")
+			for i := range wanted {
+				wanted[i] = strings.ReplaceAll(wanted[i], ".", "_")
 			}
 			slices.Sort(wanted)
 		}

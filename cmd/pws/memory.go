@@ -106,10 +106,10 @@ func parseMemory(text string) (int64, error) {
 		return math.MaxInt64, nil
 	}
 	number, unit := text, int64(1)
-	for at, name := range []string{"B", "KiB", "MiB", "GiB", "TiB"} {
+	for i, name := range []string{"B", "KiB", "MiB", "GiB", "TiB"} {
 		digits, found := strings.CutSuffix(text, name)
 		if found && !strings.ContainsAny(digits, "KMGTi") {
-			number, unit = digits, 1<<(10*at)
+			number, unit = digits, 1<<(10*i)
 		}
 	}
 	value, err := strconv.ParseInt(number, 10, 64)

@@ -316,8 +316,8 @@ func (r *memoryRun) writeHandoffs(projects []string, from, to int) {
 		text := memoryText(nth, r.handoffChars)
 		body := map[string]any{"summary": fmt.Sprint("handoff ", nth)}
 		items := pieces(text, max(1, r.handoffChars/len(handoffLists)/handoffItems))
-		for at, name := range handoffLists {
-			body[name] = items[at*handoffItems : (at+1)*handoffItems]
+		for i, name := range handoffLists {
+			body[name] = items[i*handoffItems : (i+1)*handoffItems]
 		}
 		var made struct {
 			Handoff struct {

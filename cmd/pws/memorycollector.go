@@ -197,12 +197,12 @@ func sampleHeap() heapSample {
 // readRuntime reads metrics of the runtime that are whole numbers.
 func readRuntime(names ...string) []int64 {
 	samples, values := make([]metrics.Sample, len(names)), make([]int64, len(names))
-	for at, name := range names {
-		samples[at].Name = name
+	for i, name := range names {
+		samples[i].Name = name
 	}
 	metrics.Read(samples)
-	for at := range samples {
-		values[at] = int64(samples[at].Value.Uint64())
+	for i := range samples {
+		values[i] = int64(samples[i].Value.Uint64())
 	}
 	return values
 }

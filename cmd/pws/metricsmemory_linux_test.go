@@ -24,8 +24,8 @@ import (
 // TestMemoryTableIsWhatTheSystemSays compares the sum of all owners with the resident memory.
 func TestMemoryTableIsWhatTheSystemSays(t *testing.T) {
 	held := make([]byte, 512*mib)
-	for at := range held {
-		held[at] = byte(at)
+	for i := range held {
+		held[i] = byte(i)
 	}
 	table := newMemoryTable(func() []actors.MemoryOwner {
 		return []actors.MemoryOwner{{Name: "held", Bytes: int64(len(held))}}

@@ -69,10 +69,10 @@ func (n *disturbed) readOfHalted() {
 	n.proceed(leader)
 	// Many reads of one time have too many orders. One of each version tells as much.
 	seen := map[uint64]bool{}
-	for at, one := range waiting {
+	for i, one := range waiting {
 		if got, ok := one.finish(); ok && !seen[got.State.Version] {
 			seen[got.State.Version] = true
-			n.load.history.addState(nemesisWorkers+1+at, one.called, world, got)
+			n.load.history.addState(nemesisWorkers+1+i, one.called, world, got)
 		}
 	}
 }

@@ -185,8 +185,8 @@ func (g *nemesisGroup) eachMember(
 ) error {
 	all := make([]error, len(members))
 	var doing sync.WaitGroup
-	for at, m := range members {
-		doing.Go(func() { all[at] = do(m) })
+	for i, m := range members {
+		doing.Go(func() { all[i] = do(m) })
 	}
 	doing.Wait()
 	return errors.Join(all...)

@@ -251,13 +251,13 @@ func (l *nemesisLoad) examine() {
 	for _, world := range l.worlds {
 		counts := map[string]int{}
 		var first []string
-		for at := range l.group.members {
-			host := l.group.host(at)
-			if err := l.workers[at].readAll(host, world); err != nil {
+		for i := range l.group.members {
+			host := l.group.host(i)
+			if err := l.workers[i].readAll(host, world); err != nil {
 				l.t.Fatal(err)
 			}
 			all := l.everything(host, world, func(trace string) { counts[trace]++ })
-			if at == 0 {
+			if i == 0 {
 				first = all
 			}
 			if difference := cmp.Diff(first, all); difference != "" {

@@ -62,8 +62,8 @@ func (p *privacy) forAll(do func(*secretCase)) {
 	var all sync.WaitGroup
 	for range workers {
 		all.Go(func() {
-			for at := int(next.Add(1)) - 1; at < len(p.cases); at = int(next.Add(1)) - 1 {
-				do(p.cases[at])
+			for i := int(next.Add(1)) - 1; i < len(p.cases); i = int(next.Add(1)) - 1 {
+				do(p.cases[i])
 			}
 		})
 	}
@@ -328,7 +328,7 @@ func (p *privacy) times(ts *testscript.TestScript) {
 		const farDigit = 12
 		took := [2][]time.Duration{}
 		for range rounds {
-			for at, change := range []func(string) string{
+			for i, change := range []func(string) string{
 				nil, func(text string) string { return w.unknown(text, farDigit) },
 			} {
 				sent := w.request("outsider", "GET", target, "", change)
@@ -337,7 +337,7 @@ func (p *privacy) times(ts *testscript.TestScript) {
 					p.failf("GET %s: %v", target, err)
 					return
 				}
-				took[at] = append(took[at], time.Since(began))
+				took[i] = append(took[i], time.Since(began))
 			}
 		}
 		slices.Sort(took[0])

@@ -8,7 +8,7 @@ import (
 )
 
 // The test of privacy rejects a line that requests nothing, or something else than it declares.
-func TestPrivacyTakesNoMisspeltLine(t *testing.T) {
+func TestPrivacyScriptRejectsBadLines(t *testing.T) {
 	step := func(p *privacy, line string) error { return p.readWorld(line) }
 	cases := func(p *privacy, line string) error { return p.readCases(line) }
 	for _, one := range []struct {

@@ -55,10 +55,10 @@ func (n *disturbed) logs(m *nemesisMember, text string) {
 func (n *disturbed) writeMuch(size int) {
 	n.t.Helper()
 	world, raw := n.load.world.Load(), make([]byte, awayFileBytes*3/4)
-	for at := range size / awayFileBytes {
+	for i := range size / awayFileBytes {
 		_, _ = rand.Read(raw)
 		n.load.must(n.load.owner, nemesisCall{
-			method: "PUT", path: fmt.Sprintf("projects/%s/files/much-%d", world.project, at),
+			method: "PUT", path: fmt.Sprintf("projects/%s/files/much-%d", world.project, i),
 			body: map[string]any{"content": base64.StdEncoding.EncodeToString(raw)},
 		}, nil)
 	}

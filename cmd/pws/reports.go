@@ -35,12 +35,12 @@ func (c *ReportsCommand) Run(out io.Writer) error {
 		return cli.UsageError{Err: err}
 	}
 	handled := make([]id.ID, len(c.Handle))
-	for at, text := range c.Handle {
+	for i, text := range c.Handle {
 		report, ok := id.Parse(id.Report, text)
 		if !ok {
 			return cli.UsageError{Err: fmt.Errorf("--handle: %q is not the ID of a report", text)}
 		}
-		handled[at] = report
+		handled[i] = report
 	}
 	if len(handled) > 0 {
 		log := slog.New(slog.NewTextHandler(os.Stderr,

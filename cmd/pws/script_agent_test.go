@@ -132,9 +132,9 @@ func (s *script) addMembers(ts *testscript.TestScript, args []string) error {
 		return err
 	}
 	owner := s.caller
-	for at := range count {
+	for i := range count {
 		s.caller = ""
-		name := fmt.Sprintf("member%d", at)
+		name := fmt.Sprintf("member%d", i)
 		if err := s.registerOne(ts, name); err != nil {
 			return err
 		}
@@ -157,9 +157,9 @@ func (s *script) blockMembers(_ *testscript.TestScript, args []string) error {
 	if err != nil {
 		return err
 	}
-	for at := range count {
+	for i := range count {
 		err := s.post("projects/"+args[0]+"/blocks", map[string]string{
-			"agent": fmt.Sprintf("member%d", at),
+			"agent": fmt.Sprintf("member%d", i),
 		})
 		if err != nil {
 			return err
@@ -196,8 +196,8 @@ func (s *script) proof(key *keyPair, more ...string) map[string]string {
 		"signature": key.sign(field("signing_payload")), "client_name": "script",
 		"client_version": "1",
 	}
-	for at := 0; at < len(more); at += 2 {
-		body[more[at]] = more[at+1]
+	for i := 0; i < len(more); i += 2 {
+		body[more[i]] = more[i+1]
 	}
 	return body
 }

@@ -44,14 +44,14 @@ func operationOf(method, target string) *api.Operation {
 
 func fits(template, path string) bool {
 	want, got := strings.Split(template, "/"), strings.Split(path, "/")
-	for at, segment := range want {
-		if at == len(got) {
+	for i, segment := range want {
+		if i == len(got) {
 			return false
 		}
 		if strings.HasSuffix(segment, "*}") {
-			return len(got) > at+1 || got[at] != ""
+			return len(got) > i+1 || got[i] != ""
 		}
-		if segment != got[at] && (!strings.HasPrefix(segment, "{") || got[at] == "") {
+		if segment != got[i] && (!strings.HasPrefix(segment, "{") || got[i] == "") {
 			return false
 		}
 	}

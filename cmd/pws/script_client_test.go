@@ -460,9 +460,9 @@ func (s *script) times(ts *testscript.TestScript, args []string) error {
 	if !known {
 		return fmt.Errorf("unknown command %s", args[1])
 	}
-	for at := range count {
-		s.vars["i"] = strconv.Itoa(at + 1)
-		s.repeating = at+1 < count
+	for i := range count {
+		s.vars["i"] = strconv.Itoa(i + 1)
+		s.repeating = i+1 < count
 		do(ts, false, args[2:])
 	}
 	return nil
@@ -480,8 +480,8 @@ func (s *script) until(ts *testscript.TestScript, args []string) error {
 		return fmt.Errorf("unknown command %s", args[1])
 	}
 	end := time.Now().Add(patience)
-	for at := 1; time.Now().Before(end); at++ {
-		s.vars["i"] = strconv.Itoa(at)
+	for i := 1; time.Now().Before(end); i++ {
+		s.vars["i"] = strconv.Itoa(i)
 		do(ts, false, args[2:])
 		if found, err := filepath.Glob(ts.MkAbs(args[0])); err != nil || len(found) > 0 {
 			return err
@@ -512,8 +512,8 @@ func (s *script) copies(args []string, between string) error {
 		return nil
 	}
 	parts := make([]string, count)
-	for at := range parts {
-		parts[at] = strings.ReplaceAll(args[2], "#", strconv.Itoa(at+1))
+	for i := range parts {
+		parts[i] = strings.ReplaceAll(args[2], "#", strconv.Itoa(i+1))
 	}
 	s.vars[args[0]] = strings.Join(parts, between)
 	return nil

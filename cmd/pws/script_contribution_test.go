@@ -20,9 +20,9 @@ func (s *script) revise(_ *testscript.TestScript, args []string) error {
 		return err
 	}
 	workspace := s.target("workspaces/" + args[0])
-	for at := range count {
+	for i := range count {
 		err := s.expect(&request{
-			method: "PUT", target: fmt.Sprintf("%s/files/revised/%d.txt", workspace, at),
+			method: "PUT", target: fmt.Sprintf("%s/files/revised/%d.txt", workspace, i),
 			body: []byte(`{"content":"revised"}`),
 		}, 200, "")
 		if err != nil {

@@ -33,10 +33,10 @@ func (s *script) atOnce(ts *testscript.TestScript, args []string) error {
 		environment = append(environment, variable+"="+ts.Getenv(variable))
 	}
 	var group errgroup.Group
-	for at := range number {
+	for i := range number {
 		words := []string{"pws"}
 		for _, arg := range args[2:] {
-			words = append(words, strings.ReplaceAll(arg, "#", strconv.Itoa(at+1)))
+			words = append(words, strings.ReplaceAll(arg, "#", strconv.Itoa(i+1)))
 		}
 		group.Go(func() error {
 			input, err := os.Open(ts.MkAbs(args[1]))
@@ -48,7 +48,7 @@ func (s *script) atOnce(ts *testscript.TestScript, args []string) error {
 			command.Dir, command.Env, command.Stdin = ts.MkAbs("."), environment, input
 			out, err := command.CombinedOutput()
 			if err != nil {
-				err = fmt.Errorf("process %d: %w\n%s", at+1, err, out)
+				err = fmt.Errorf("process %d: %w\n%s", i+1, err, out)
 			}
 			return errors.Join(err, input.Close())
 		})

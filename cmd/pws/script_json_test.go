@@ -314,8 +314,8 @@ func (n *normalizer) value(name string, value any) any {
 		return out
 	case []any:
 		out := make([]any, len(value))
-		for at, one := range value {
-			out[at] = n.value("", one)
+		for i, one := range value {
+			out[i] = n.value("", one)
 		}
 		return out
 	case nil:

@@ -108,8 +108,8 @@ func matrixLines(text, separator string) (lines [][]string) {
 			continue
 		}
 		columns := strings.Split(line, separator)
-		for at := range columns {
-			columns[at] = strings.TrimSpace(columns[at])
+		for i := range columns {
+			columns[i] = strings.TrimSpace(columns[i])
 		}
 		lines = append(lines, columns)
 	}
@@ -228,19 +228,19 @@ func (m *matrix) gaps() (gaps []error) {
 func (m *matrix) run(projects []string) (wrong []string) {
 	var all sync.WaitGroup
 	worlds := make([]*world, len(projects))
-	for at, project := range projects {
-		worlds[at] = m.newWorld(project)
+	for i, project := range projects {
+		worlds[i] = m.newWorld(project)
 		all.Add(1)
 		go func() {
 			defer all.Done()
-			worlds[at].run()
+			worlds[i].run()
 		}()
 	}
 	all.Wait()
 	for _, w := range worlds {
 		wrong = append(wrong, w.wrong...)
-		for at, asked := range m.requests {
-			asked.succeeded += w.succeeded[at]
+		for i, asked := range m.requests {
+			asked.succeeded += w.succeeded[i]
 		}
 	}
 	return wrong

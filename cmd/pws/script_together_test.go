@@ -27,8 +27,8 @@ func (s *script) together(_ *testscript.TestScript, args []string) error {
 	}
 	s.serial++
 	requests, codes := make([]*request, count), []string(nil)
-	for at := range requests {
-		s.vars["i"] = strconv.Itoa(at + 1)
+	for i := range requests {
+		s.vars["i"] = strconv.Itoa(i + 1)
 		sent, _, rest, err := s.options(args[2:])
 		if err != nil {
 			return err
@@ -37,22 +37,22 @@ func (s *script) together(_ *testscript.TestScript, args []string) error {
 			sent.headers[header] = s.expand(sent.headers[header])
 		}
 		if len(sent.headers) == 0 {
-			sent.headers = []string{fmt.Sprintf("Idempotency-Key: together-%d-%d", s.serial, at)}
+			sent.headers = []string{fmt.Sprintf("Idempotency-Key: together-%d-%d", s.serial, i)}
 		}
 		sent.method, sent.target, codes = rest[0], s.target(rest[1]), rest[3:]
 		if sent.body, err = s.bodyOf(rest[2]); err != nil {
 			return err
 		}
-		requests[at] = sent
+		requests[i] = sent
 	}
 	replies, err := s.sendAll(requests)
 	if err != nil {
 		return err
 	}
 	fresh := 0
-	for at, got := range replies {
+	for i, got := range replies {
 		s.last = got
-		if problem := s.check(requests[at], got); problem != "" {
+		if problem := s.check(requests[i], got); problem != "" {
 			return errors.New(problem)
 		}
 		code, _ := got.at("error.code")
@@ -60,7 +60,7 @@ func (s *script) together(_ *testscript.TestScript, args []string) error {
 		case got.status < 300 && got.header.Get("Idempotency-Replayed") == "":
 			fresh++
 		case got.status >= 300 && !slices.Contains(codes, textOf(code)):
-			return mismatchf("answer %d has the code %s, not %s", at, code, strings.Join(codes, ", "))
+			return mismatchf("answer %d has the code %s, not %s", i, code, strings.Join(codes, ", "))
 		}
 	}
 	if strconv.Itoa(fresh) != args[1] {
@@ -73,11 +73,11 @@ func (s *script) together(_ *testscript.TestScript, args []string) error {
 func (s *script) sendAll(requests []*request) ([]*reply, error) {
 	replies, problems := make([]*reply, len(requests)), make([]error, len(requests))
 	var all sync.WaitGroup
-	for at, sent := range requests {
+	for i, sent := range requests {
 		all.Add(1)
 		go func() {
 			defer all.Done()
-			replies[at], problems[at] = s.send(sent)
+			replies[i], problems[i] = s.send(sent)
 		}()
 	}
 	all.Wait()

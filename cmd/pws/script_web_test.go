@@ -121,7 +121,7 @@ func (s *script) pageParts(ts *testscript.TestScript, args []string) error {
 	}
 	path, found := args[0], map[string]int{}
 	bare, _, _ := strings.Cut(path, "?")
-	for at := 1; ; at++ {
+	for i := 1; ; i++ {
 		if err := s.visit(ts, http.MethodGet, "", path, nil, []string{"200"}); err != nil {
 			return err
 		}
@@ -129,17 +129,17 @@ func (s *script) pageParts(ts *testscript.TestScript, args []string) error {
 			found[text] += strings.Count(b.page, s.expand(text))
 		}
 		part := partPattern.FindStringSubmatch(b.page)
-		if part == nil && at == 1 {
+		if part == nil && i == 1 {
 			part = []string{"", "1", "1"}
 		}
-		if part == nil || part[1] != strconv.Itoa(at) {
-			return fmt.Errorf("part %d says %q", at, part)
+		if part == nil || part[1] != strconv.Itoa(i) {
+			return fmt.Errorf("part %d says %q", i, part)
 		}
 		next := nextPattern.FindStringSubmatch(b.page)
 		if last := part[1] == part[2]; last != (next == nil) {
 			return fmt.Errorf("%s has the next part %q", part[0], next)
-		} else if last && at < least {
-			return fmt.Errorf("there are %d parts", at)
+		} else if last && i < least {
+			return fmt.Errorf("there are %d parts", i)
 		} else if last {
 			break
 		}

@@ -101,10 +101,10 @@ func (s *script) hear(ts *testscript.TestScript, args []string) error {
 		if err != nil {
 			return err
 		}
-		if id, is := strings.CutPrefix(line, "id: "); is {
+		if id, ok := strings.CutPrefix(line, "id: "); ok {
 			s.set(ts, "last", strings.TrimSpace(id))
 		}
-		if data, is := strings.CutPrefix(line, "data: "); is {
+		if data, ok := strings.CutPrefix(line, "data: "); ok {
 			if !pattern.MatchString(data) {
 				return fmt.Errorf("not %s: %s", strconv.Quote(args[1]), data)
 			}

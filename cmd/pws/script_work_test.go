@@ -139,8 +139,8 @@ func (s *script) contents(project, changeset string) (map[string]string, error) 
 	files := map[string]string{}
 	for path, size := range sizes {
 		segments := strings.Split(path, "/")
-		for at, segment := range segments {
-			segments[at] = url.PathEscape(segment)
+		for i, segment := range segments {
+			segments[i] = url.PathEscape(segment)
 		}
 		target := base + "/files/" + strings.Join(segments, "/")
 		if err := s.expect(&request{method: "GET", target: target}, 200, ""); err != nil {
@@ -181,8 +181,8 @@ func (s *script) flood(ts *testscript.TestScript, args []string) error {
 		all.Add(1)
 		go func() {
 			defer all.Done()
-			for at := 0; ; at++ {
-				path := fmt.Sprintf("flood%d/%d/%d.txt", flood, writer, at)
+			for i := 0; ; i++ {
+				path := fmt.Sprintf("flood%d/%d/%d.txt", flood, writer, i)
 				got, err := s.send(&request{
 					method: "PUT", target: s.target("projects/" + args[0] + "/files/" + path),
 					body: []byte(`{"content":"` + path + `"}`),

@@ -42,7 +42,7 @@ func (m *matrix) newWorld(project string) *world {
 
 // run sends every request as every caller.
 func (w *world) run() {
-	for at, asked := range w.matrix.requests {
+	for i, asked := range w.matrix.requests {
 		for column, outcome := range w.matrix.rules[asked.permission][w.project] {
 			caller := matrixCallers[column]
 			got, err := w.ask(asked, caller, outcome)
@@ -53,7 +53,7 @@ func (w *world) run() {
 				err = w.checkStep(column, got)
 			}
 			if err == nil && got.status < 300 {
-				w.succeeded[at]++
+				w.succeeded[i]++
 			}
 			if err != nil {
 				w.wrong = append(w.wrong, fmt.Sprintf("%s %s in %s as %s, %s: %v",

@@ -405,9 +405,9 @@ func setLimit(limits []api.RateLimit, setting string) error {
 	if quota < 1 {
 		return errors.New("the number must be positive")
 	}
-	for at := range limits {
-		if limits[at].Name == name {
-			limits[at].Quota = quota
+	for i := range limits {
+		if limits[i].Name == name {
+			limits[i].Quota = quota
 			return nil
 		}
 	}

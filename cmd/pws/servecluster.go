@@ -97,8 +97,8 @@ func onlyCut(err error) *cutError {
 // several, or it was not joined.
 func onlyFault(err error) error {
 	for {
-		joined, is := err.(interface{ Unwrap() []error })
-		if !is || len(joined.Unwrap()) != 1 {
+		joined, ok := err.(interface{ Unwrap() []error })
+		if !ok || len(joined.Unwrap()) != 1 {
 			return err
 		}
 		err = joined.Unwrap()[0]

@@ -62,8 +62,8 @@ func settingText(value any) any {
 	switch v := value.(type) {
 	case []any:
 		parts := make([]string, len(v))
-		for at, part := range v {
-			parts[at] = fmt.Sprint(settingText(part))
+		for i, part := range v {
+			parts[i] = fmt.Sprint(settingText(part))
 		}
 		return strings.Join(parts, ",")
 	default:
@@ -122,7 +122,7 @@ func checkSetting(value any) error {
 		return errNested
 	case []any:
 		for _, part := range v {
-			if _, is := part.([]any); is {
+			if _, ok := part.([]any); ok {
 				return errNested
 			}
 			if err := checkSetting(part); err != nil {

@@ -12,8 +12,8 @@ import (
 func helpAfter(err error) string {
 	var wrong *kong.ParseError
 	if errors.As(err, &wrong) {
-		for at := len(wrong.Context.Path) - 1; at >= 0; at-- {
-			if command := wrong.Context.Path[at].Command; command != nil {
+		for i := len(wrong.Context.Path) - 1; i >= 0; i-- {
+			if command := wrong.Context.Path[i].Command; command != nil {
 				return fmt.Sprintf("Run 'pws %s --help'.", command.Path())
 			}
 		}

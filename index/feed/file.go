@@ -336,8 +336,8 @@ func (s *scan) block(f *feedFile, info *blockInfo, content []byte) error {
 			return err
 		}
 	} else {
-		for at, project := range projects {
-			s.log.link(project, s.next+uint64(at))
+		for i, project := range projects {
+			s.log.link(project, s.next+uint64(i))
 		}
 	}
 	if info.count > 0 {
@@ -364,9 +364,9 @@ func (f *feedFile) add(info *blockInfo) {
 
 // containsValidBlock searches for a valid block at any offset.
 func containsValidBlock(content []byte) bool {
-	for at := 1; at+blockHead <= len(content); at++ {
-		if string(content[at:at+len(blockMagic)]) == blockMagic {
-			if _, reason := parseBlock(content[at:]); reason == "" {
+	for i := 1; i+blockHead <= len(content); i++ {
+		if string(content[i:i+len(blockMagic)]) == blockMagic {
+			if _, reason := parseBlock(content[i:]); reason == "" {
 				return true
 			}
 		}

@@ -47,8 +47,8 @@ func (l *Log) choose(oldestAt int64, from uint64) (state, *selection, error) {
 // youngest returns the number of the first record that is not older than a time. A block that
 // cannot be read is older.
 func (s *state) youngest(millis int64) uint64 {
-	for at := range s.blocks {
-		b := &s.blocks[at]
+	for i := range s.blocks {
+		b := &s.blocks[i]
 		if b.lastAt < millis {
 			continue
 		}
@@ -74,9 +74,9 @@ func (l *Log) newestEach(s *state, end, from uint64) *selection {
 	eachOf := func(yield func(number uint64, depth int)) {
 		for _, chain := range l.mu.chains {
 			behind := s.search(chain, end)
-			for at := max(0, len(chain)-l.opts.Each); at < behind; at++ {
-				if number := s.number(chain[at]); number >= from {
-					yield(number, len(chain)-1-at)
+			for i := max(0, len(chain)-l.opts.Each); i < behind; i++ {
+				if number := s.number(chain[i]); number >= from {
+					yield(number, len(chain)-1-i)
 				}
 			}
 		}
@@ -172,8 +172,8 @@ func keptFile(s *state, old []*feedFile, chosen *selection) (replacement, error)
 			records = records[:0]
 		}
 	}
-	for at := range s.blocks {
-		b := &s.blocks[at]
+	for i := range s.blocks {
+		b := &s.blocks[i]
 		if b.first < first.first || b.first >= last.end() || !chosen.any(b) {
 			continue
 		}
@@ -250,10 +250,10 @@ func (s *selection) has(number uint64) bool {
 
 // removeOldest removes the lowest numbers, count of them.
 func (s *selection) removeOldest(count int) {
-	for at := 0; count > 0; {
-		word := &s.words[at]
+	for i := 0; count > 0; {
+		word := &s.words[i]
 		if *word == 0 {
-			at++
+			i++
 			continue
 		}
 		*word &= *word - 1
@@ -265,8 +265,8 @@ func (s *selection) removeOldest(count int) {
 func (s *selection) sum() {
 	s.before = make([]int, len(s.words))
 	count := 0
-	for at, word := range s.words {
-		s.before[at] = count
+	for i, word := range s.words {
+		s.before[i] = count
 		count += bits.OnesCount64(word)
 	}
 }

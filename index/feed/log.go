@@ -254,8 +254,8 @@ func (l *Log) add(records []Record, covered uint64) {
 	for len(records) > 0 && records[0].Compare(m.last) <= 0 {
 		records = records[1:]
 	}
-	for at := range records {
-		l.link(records[at].Project, m.end+uint64(at))
+	for i := range records {
+		l.link(records[i].Project, m.end+uint64(i))
 	}
 	m.covered = max(m.covered, covered)
 	if len(records) == 0 {

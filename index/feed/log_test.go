@@ -348,8 +348,8 @@ func TestEveryFailure(t *testing.T) {
 		if len(all) < 600 {
 			t.Fatalf("failure %d: %d records", fail, len(all))
 		}
-		for at := range all[1:] {
-			if before, next := all[at], all[at+1]; next.Entry != before.Entry+1 &&
+		for i := range all[1:] {
+			if before, next := all[i], all[i+1]; next.Entry != before.Entry+1 &&
 				(next.Entry != before.Entry || next.Nth != before.Nth+work.ActivitiesMax) {
 				t.Fatalf("failure %d: %v follows %v", fail, next.Position, before.Position)
 			}
@@ -368,8 +368,8 @@ func checkEach(t *testing.T, l *Log, each, fail int) {
 		if len(all) < each {
 			t.Fatalf("failure %d: %d records of a project", fail, len(all))
 		}
-		for at := range all[1:] {
-			before, next := all[at], all[at+1]
+		for i := range all[1:] {
+			before, next := all[i], all[i+1]
 			if next.Entry != before.Entry+5 &&
 				(next.Entry != before.Entry || next.Nth != before.Nth+work.ActivitiesMax) {
 				t.Fatalf("failure %d: %v follows %v", fail, next.Position, before.Position)
@@ -447,16 +447,16 @@ func everything(t failing, l *Log) (all []Record) {
 
 func testDamage(t *testing.T, d *disktest.Disk, options Options, last string, want []Record) {
 	for name, sound := range d.Files() {
-		for at := range sound.Data {
+		for i := range sound.Data {
 			for _, cut := range []bool{false, true} {
 				next := d.AfterCrash(disktest.CrashKeepsAll)
 				data := next.Files()[name]
-				if data.Data[at] ^= 0x10; cut {
-					data.Data = data.Data[:at]
+				if data.Data[i] ^= 0x10; cut {
+					data.Data = data.Data[:i]
 				}
 				options.Disk = next
 				l, err := Open(options)
-				place := fmt.Sprintf("%s at %d, cut %v", name, at, cut)
+				place := fmt.Sprintf("%s at %d, cut %v", name, i, cut)
 				var damage *disk.CorruptError
 				switch {
 				case errors.As(err, &damage):

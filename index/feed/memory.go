@@ -25,8 +25,8 @@ func (l *Log) MemoryBytes() int64 {
 		int64(len(l.mu.chains))*chainMemory + int64(l.mu.chainSlots)*4
 	l.mu.RUnlock()
 	bytes += recent.memoryBytes()
-	for at := range l.decoded {
-		if known := l.decoded[at].Load(); known != nil {
+	for i := range l.decoded {
+		if known := l.decoded[i].Load(); known != nil {
 			bytes += int64(cap(known.records))*recordMemory + textBytes(known.records)
 		}
 	}
@@ -35,8 +35,8 @@ func (l *Log) MemoryBytes() int64 {
 
 // textBytes is what the facts of records take.
 func textBytes(records []Record) (bytes int64) {
-	for at := range records {
-		facts := records[at].Activity.Facts
+	for i := range records {
+		facts := records[i].Activity.Facts
 		bytes += int64(cap(facts)) * factMemory
 		for nth := range facts {
 			bytes += int64(len(facts[nth].Text))

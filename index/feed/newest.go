@@ -51,8 +51,8 @@ func (v *view) newest(before Position, chains [][]uint32, yield func(*Record) St
 			merge = append(merge, chain)
 		}
 	}
-	for at := len(merge)/2 - 1; at >= 0; at-- {
-		merge.siftDown(at)
+	for i := len(merge)/2 - 1; i >= 0; i-- {
+		merge.siftDown(i)
 	}
 	for len(merge) > 0 {
 		chain := merge[0]

@@ -27,9 +27,9 @@ func checkNewest(t *rapid.T, l *Log, kept []Record) {
 	}
 	var want []Position
 	left := map[id.ID]bool{}
-	for at := count - 1; at >= 0 && len(want) < most; at-- {
-		if of := kept[at].Project; slices.Contains(names, of) && !left[of] {
-			want = append(want, kept[at].Position)
+	for i := count - 1; i >= 0 && len(want) < most; i-- {
+		if of := kept[i].Project; slices.Contains(names, of) && !left[of] {
+			want = append(want, kept[i].Position)
 			left[of] = len(want) == leave
 		}
 	}

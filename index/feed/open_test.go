@@ -18,19 +18,19 @@ func populated(t testing.TB, records, projects int) (dir string) {
 	l := reopen(t, Options{Dir: dir})
 	dice := rand.New(rand.NewPCG(1, 1))
 	random := func() (out id.ID) {
-		for at := range out {
-			out[at] = byte(dice.Uint32())
+		for i := range out {
+			out[i] = byte(dice.Uint32())
 		}
 		return out
 	}
 	names := make([]id.ID, projects)
-	for at := range names {
-		names[at] = random()
+	for i := range names {
+		names[i] = random()
 	}
 	const batch = 1024
-	for at := 0; at < records; at += batch {
+	for i := 0; i < records; i += batch {
 		var some []Record
-		for nth := at; nth < min(at+batch, records); nth++ {
+		for nth := i; nth < min(i+batch, records); nth++ {
 			some = append(some, Record{
 				Position: At(uint64(nth+1), 0, 0), Project: names[dice.IntN(projects)],
 				At: int64(nth), Activity: work.Activity{
@@ -40,7 +40,7 @@ func populated(t testing.TB, records, projects int) (dir string) {
 				},
 			})
 		}
-		if err := l.Append(some, uint64(min(at+batch, records))); err != nil {
+		if err := l.Append(some, uint64(min(i+batch, records))); err != nil {
 			t.Fatal(err)
 		}
 	}

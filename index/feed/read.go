@@ -40,8 +40,8 @@ func (l *Log) view(projects ...id.ID) (v *view, chains [][]uint32) {
 	chains = make([][]uint32, len(projects))
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	for at, project := range projects {
-		chains[at] = l.mu.chains[project]
+	for i, project := range projects {
+		chains[i] = l.mu.chains[project]
 	}
 	return &view{l.mu.state, &l.decoded}, chains
 }
@@ -151,9 +151,9 @@ func (v *view) firstSince(millis int64) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	for at := range records {
-		if records[at].At >= millis {
-			return v.blocks[nth].first + uint64(at), nil
+	for i := range records {
+		if records[i].At >= millis {
+			return v.blocks[nth].first + uint64(i), nil
 		}
 	}
 	return v.end, nil

@@ -85,16 +85,16 @@ func (r *recent) redact(projects map[id.ID]bool) {
 			return chunk
 		}
 		next := append(make([]Record, 0, chunkRecords), chunk...)
-		for at := range next {
-			if projects[next[at].Project] {
-				next[at].Activity.Facts = nil
+		for i := range next {
+			if projects[next[i].Project] {
+				next[i].Activity.Facts = nil
 			}
 		}
 		return next
 	}
 	r.full = slices.Clone(r.full)
-	for at, chunk := range r.full {
-		r.full[at] = redacted(chunk)
+	for i, chunk := range r.full {
+		r.full[i] = redacted(chunk)
 	}
 	r.open = redacted(r.open)
 }

@@ -33,8 +33,8 @@ func TestRecentMatchesAList(t *testing.T) {
 				first = kept.first
 			default:
 				records := make([]Record, rapid.IntRange(1, 2*chunkRecords).Draw(t, "records"))
-				for at := range records {
-					records[at].Entry = next
+				for i := range records {
+					records[i].Entry = next
 					next++
 				}
 				kept.add(records)

@@ -159,8 +159,8 @@ func (e *blockEncoder) encodeRecords(records []Record) {
 	}
 	clear(e.numbers)
 	entry := records[0].Entry
-	for at := range records {
-		one := &records[at]
+	for i := range records {
+		one := &records[i]
 		number, known := e.numbers[one.Project]
 		if !known {
 			number = uint64(len(e.numbers))
@@ -248,13 +248,13 @@ func decodeBlock(name string, offset int64, b []byte) ([]Record, error) {
 	r := disk.NewReader(raw)
 	records := make([]Record, info.count)
 	entry := info.from.Entry
-	for at := range records {
-		one := &records[at]
+	for i := range records {
+		one := &records[i]
 		entry += r.Uvarint()
-		one.Project, one.Entry, one.Nth = projects[at], entry, uint16(r.Uvarint())
+		one.Project, one.Entry, one.Nth = projects[i], entry, uint16(r.Uvarint())
 		one.At = info.firstAt + r.Varint()
 		one.Activity = readActivity(&r)
-		if at > 0 && one.Compare(records[at-1].Position) <= 0 {
+		if i > 0 && one.Compare(records[i-1].Position) <= 0 {
 			r.Fail()
 		}
 	}

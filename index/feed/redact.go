@@ -28,8 +28,8 @@ func (l *Log) Redact(projects map[id.ID]bool) error {
 			return err
 		}
 	}
-	for at := range l.decoded {
-		l.decoded[at].Store(nil)
+	for i := range l.decoded {
+		l.decoded[i].Store(nil)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -101,14 +101,14 @@ func (l *Log) redactFile(old *feedFile, projects map[id.ID]bool, again bool) err
 	written := appendFileHead(nil, old.number, &head)
 	var blocks []block
 	changed := again
-	for at := int64(fileHead); at < old.size; {
-		info, reason := parseBlock(content[at:])
+	for i := int64(fileHead); i < old.size; {
+		info, reason := parseBlock(content[i:])
 		if reason != "" {
-			return disk.Corrupt(old.path, at, "%s", reason)
+			return disk.Corrupt(old.path, i, "%s", reason)
 		}
-		whole := content[at : at+info.length()]
-		redacted, err := redactBlock(old.path, at, whole, &info, projects)
-		at += int64(len(whole))
+		whole := content[i : i+info.length()]
+		redacted, err := redactBlock(old.path, i, whole, &info, projects)
+		i += int64(len(whole))
 		if err != nil {
 			return err
 		}
@@ -151,8 +151,8 @@ func redactBlock(
 		return nil, err
 	}
 	changed := false
-	for at := range records {
-		if one := &records[at]; projects[one.Project] && len(one.Activity.Facts) > 0 {
+	for i := range records {
+		if one := &records[i]; projects[one.Project] && len(one.Activity.Facts) > 0 {
 			one.Activity.Facts, changed = nil, true
 		}
 	}

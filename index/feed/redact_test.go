@@ -49,8 +49,8 @@ func checkRedacted(t testing.TB, l *Log, all []Record) {
 	if err != nil || len(page.Records) != len(all) {
 		t.Fatalf("%d records, %v", len(page.Records), err)
 	}
-	for at, got := range page.Records {
-		want := all[at]
+	for i, got := range page.Records {
+		want := all[i]
 		if want.Project == project(1) {
 			want.Activity.Facts = nil
 		}

@@ -43,8 +43,8 @@ func (l *Log) prepare(one *replacement) (err error) {
 func (l *Log) discard(made []replacement) {
 	l.write.Lock()
 	defer l.write.Unlock()
-	for at := range made {
-		one := &made[at]
+	for i := range made {
+		one := &made[i]
 		if one.next.file != nil {
 			// It was only read.
 			_ = one.next.file.Close()
@@ -87,10 +87,10 @@ func (l *Log) replace(made []replacement, chosen *selection) (err error) {
 	defer l.write.Unlock()
 	l.exchange(made, chosen)
 	// Readers that still use the old ones look again.
-	for at := range made {
-		for nth, one := range made[at].old {
+	for i := range made {
+		for nth, one := range made[i].old {
 			err = errors.Join(err, one.file.Close())
-			if nth < len(made[at].old)-1 {
+			if nth < len(made[i].old)-1 {
 				l.write.gone = append(l.write.gone, disk.NumberedName(filePrefix, one.number))
 			}
 		}
@@ -116,11 +116,11 @@ func (l *Log) exchange(made []replacement, chosen *selection) {
 		blocksOf[b.file] = append(blocksOf[b.file], b)
 	}
 	replaced := map[*feedFile]*feedFile{}
-	for at := range made {
-		for _, one := range made[at].old {
-			replaced[one] = made[at].next
+	for i := range made {
+		for _, one := range made[i].old {
+			replaced[one] = made[i].next
 		}
-		blocksOf[made[at].next] = made[at].blocks
+		blocksOf[made[i].next] = made[i].blocks
 	}
 	var files []*feedFile
 	var blocks []block

@@ -133,8 +133,8 @@ func nearTerms(reader index.IndexReaderFuzzy, word string, errors int) ([]string
 			entries = append(entries, entry{term: next.Term})
 		}
 	}
-	for at := range entries {
-		if entries[at].count, err = frequency(reader, entries[at].term); err != nil {
+	for i := range entries {
+		if entries[i].count, err = frequency(reader, entries[i].term); err != nil {
 			return nil, err
 		}
 	}
@@ -144,8 +144,8 @@ func nearTerms(reader index.IndexReaderFuzzy, word string, errors int) ([]string
 		return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.term, b.term))
 	})
 	terms := make([]string, len(entries))
-	for at, one := range entries {
-		terms[at] = one.term
+	for i, one := range entries {
+		terms[i] = one.term
 	}
 	return terms, nil
 }

@@ -32,13 +32,13 @@ func TestDamagedIndexOpensEmpty(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for at := 0; at < len(content); at += len(content)/5 + 1 {
+		for i := 0; i < len(content); i += len(content)/5 + 1 {
 			for how, damaged := range map[string][]byte{
-				"flip": append(append(append([]byte(nil), content[:at]...), ^content[at]),
-					content[at+1:]...),
-				"cut": content[:at],
+				"flip": append(append(append([]byte(nil), content[:i]...), ^content[i]),
+					content[i+1:]...),
+				"cut": content[:i],
 			} {
-				what := fmt.Sprintf("%d %s %d", n, how, at)
+				what := fmt.Sprintf("%d %s %d", n, how, i)
 				folder := filepath.Join(t.TempDir(), strings.ReplaceAll(what, " ", "-"))
 				if err := os.CopyFS(folder, os.DirFS(dir)); err != nil {
 					t.Fatal(err)

@@ -388,8 +388,8 @@ func (d *Document) ofDiscussion(p *work.Project) bool {
 // bodyOf joins the parts of a discussion that have their texts.
 func bodyOf(parts []said) string {
 	var body strings.Builder
-	for at, one := range parts {
-		if at > 0 {
+	for i, one := range parts {
+		if i > 0 {
 			body.WriteByte('\n')
 		}
 		body.WriteString(one.text)
@@ -400,8 +400,8 @@ func bodyOf(parts []said) string {
 // loadTalk sets the body of a discussion. Texts that an operator has removed are left out.
 func (d *Document) loadTalk(get func(work.Hash) ([]byte, error)) error {
 	parts := slices.Clone(d.talk)
-	for at := range parts {
-		one := &parts[at]
+	for i := range parts {
+		one := &parts[i]
 		if one.away == nil {
 			continue
 		}
@@ -492,9 +492,9 @@ func Keys(p *work.Project, now int64, after Key, yield func(Key) bool) {
 		return
 	}
 	begin := max(0, slices.Index(kindOrder[:], after.Kind))
-	for at, kind := range kindOrder[begin:] {
+	for i, kind := range kindOrder[begin:] {
 		from := after
-		if at > 0 {
+		if i > 0 {
 			from = Key{}
 		}
 		if !keysOf(p, now, kind, from, yield) {

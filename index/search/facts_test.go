@@ -34,16 +34,16 @@ func TestFactsOutliveMerges(t *testing.T) {
 	if err := merging.ForceMerge(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	for at, d := range documents {
-		keys[at] = d.Key
+	for i, d := range documents {
+		keys[i] = d.Key
 	}
 	versions, err := x.Versions(keys)
 	if err != nil {
 		t.Fatal(err)
 	}
 	missed := 0
-	for at, d := range documents {
-		if versions[at] != d.Version {
+	for i, d := range documents {
+		if versions[i] != d.Version {
 			missed++
 		}
 	}

@@ -110,8 +110,8 @@ func (r *factsReader) part(number uint64) *part {
 // cacheFacts reads the facts of a whole segment into the cache.
 func (r *factsReader) cacheFacts(part *part) (err error) {
 	known := make([]facts, part.end-part.from)
-	for at := range known {
-		if known[at], err = r.fetch(part.from + uint64(at)); err != nil {
+	for i := range known {
+		if known[i], err = r.fetch(part.from + uint64(i)); err != nil {
 			return err
 		}
 	}

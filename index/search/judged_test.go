@@ -102,12 +102,12 @@ func TestRelevance(t *testing.T) {
 	for _, query := range queries {
 		hits := find(t, x, &Query{Words: correctedWords(t, x, query.text), Limit: 100})
 		rank, first := 0, "nothing"
-		for at, hit := range hits {
-			if at == 0 {
+		for i, hit := range hits {
+			if i == 0 {
 				first = names[hit.Key]
 			}
 			if query.is(names[hit.Key]) {
-				rank = at + 1
+				rank = i + 1
 				break
 			}
 		}
@@ -137,9 +137,9 @@ func TestRelevance(t *testing.T) {
 func correctedWords(t testing.TB, x *Index, text string) Words {
 	t.Helper()
 	words := ParseWords(text)
-	for at, wrong := range words.Folded {
-		if !words.MayBeWrong(at) ||
-			len(find(t, x, &Query{Words: words.Only(at), Limit: 1, Any: true})) > 0 {
+	for i, wrong := range words.Folded {
+		if !words.MayBeWrong(i) ||
+			len(find(t, x, &Query{Words: words.Only(i), Limit: 1, Any: true})) > 0 {
 			continue
 		}
 		near, err := x.Near(wrong)

@@ -65,9 +65,9 @@ func (w *Words) withoutStops() {
 	stops := stopWords(w.Folded)
 	var words []string
 	var of [][]string
-	for at, word := range w.Folded {
+	for i, word := range w.Folded {
 		if !stops[word] {
-			words, of = append(words, word), append(of, w.Parts[at])
+			words, of = append(words, word), append(of, w.Parts[i])
 		}
 	}
 	if len(words) == 0 || len(words) == len(w.Folded) {
@@ -127,9 +127,9 @@ func (m *matcher) which(term []byte) (seen uint64) {
 	if len(term) == 0 || !m.first[term[0]] {
 		return 0
 	}
-	for at, word := range m.atoms {
+	for i, word := range m.atoms {
 		if string(term) == word {
-			seen |= 1 << at
+			seen |= 1 << i
 		}
 	}
 	last := len(m.words.Folded) - 1

@@ -50,8 +50,8 @@ func (q *Queue) MemoryBytes() int64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	bytes := int64(len(q.mu.keys)) * keyMemory
-	for at := range q.mu.lines {
-		bytes += int64(len(q.mu.lines[at].projects)) * waitingMemory
+	for i := range q.mu.lines {
+		bytes += int64(len(q.mu.lines[i].projects)) * waitingMemory
 	}
 	return bytes
 }

@@ -56,17 +56,17 @@ func (r *run) names(leading []*postings, from uint64, seen map[uint64]bool) erro
 // meet returns the first document from a number on that all postings have, nowhere if there is
 // none.
 func meet(all []*postings, from uint64) (uint64, error) {
-	for at := 0; at < len(all); {
-		if err := all[at].advance(from); err != nil {
+	for i := 0; i < len(all); {
+		if err := all[i].advance(from); err != nil {
 			return 0, err
 		}
 		switch {
-		case all[at].at == nowhere:
+		case all[i].at == nowhere:
 			return nowhere, nil
-		case all[at].at > from:
-			from, at = all[at].at, 0
+		case all[i].at > from:
+			from, i = all[i].at, 0
 		default:
-			at++
+			i++
 		}
 	}
 	return from, nil

@@ -27,8 +27,8 @@ type cursor struct {
 
 func (r *run) add(p *postings, field, term string, documents uint64, weight float64) error {
 	c, count, most := new(cursor), uint64(0), float32(0)
-	for at := range r.values.parts {
-		found, err := r.values.parts[at].find(r.cache, field, term, weight > 0)
+	for i := range r.values.parts {
+		found, err := r.values.parts[i].find(r.cache, field, term, weight > 0)
 		if err != nil {
 			return err
 		}

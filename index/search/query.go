@@ -148,8 +148,8 @@ func (r *run) open() (err error) {
 		return err
 	}
 	slices.SortStableFunc(r.words, func(a, b *postings) int { return cmp.Compare(a.count, b.count) })
-	for at := len(r.words) - 2; at >= 0; at-- {
-		r.words[at].later = r.words[at+1].later + r.words[at+1].most
+	for i := len(r.words) - 2; i >= 0; i-- {
+		r.words[i].later = r.words[i+1].later + r.words[i+1].most
 	}
 	for _, group := range r.query.Filters {
 		p := new(postings)
@@ -169,17 +169,17 @@ func (r *run) open() (err error) {
 func (r *run) openWords(documents uint64) error {
 	words := r.query.Words
 	r.needed = Needed(len(words.Folded))
-	for at, word := range words.Folded {
+	for i, word := range words.Folded {
 		var of []string
-		if at < len(words.Parts) {
-			of = words.Parts[at]
+		if i < len(words.Parts) {
+			of = words.Parts[i]
 		}
-		beginning := words.Beginning && at == len(words.Folded)-1
+		beginning := words.Beginning && i == len(words.Folded)-1
 		p, err := r.word("", word, of, beginning, documents)
 		if err != nil {
 			return err
 		}
-		p.bit = 1 << at
+		p.bit = 1 << i
 		r.words = append(r.words, p)
 		if r.query.Any {
 			continue
@@ -344,10 +344,10 @@ func (r *run) match(number uint64, asked []*postings) error {
 			return err
 		}
 	}
-	for at, p := range r.words {
+	for i, p := range r.words {
 		// The leading words are already positioned; the others are advanced only while a match is
 		// possible.
-		if at >= len(r.words)-len(asked) {
+		if i >= len(r.words)-len(asked) {
 			if err := p.advance(number); err != nil {
 				return err
 			}

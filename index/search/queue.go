@@ -90,8 +90,8 @@ type Step struct {
 func NewQueue() *Queue {
 	q := &Queue{wake: make(chan struct{}, 1)}
 	q.mu.keys = map[Key]struct{}{}
-	for at := range q.mu.lines {
-		q.mu.lines[at] = line{projects: map[id.ID]*waiting{}, owners: map[id.ID]*owner{}}
+	for i := range q.mu.lines {
+		q.mu.lines[i] = line{projects: map[id.ID]*waiting{}, owners: map[id.ID]*owner{}}
 	}
 	return q
 }

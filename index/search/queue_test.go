@@ -134,9 +134,9 @@ func TestQueueIsBoundedByProjects(t *testing.T) {
 	if len(q.mu.keys) != projectKeysMax || q.Wholes() != 1 {
 		t.Errorf("%d documents, %d projects", len(q.mu.keys), q.Wholes())
 	}
-	for at := 1; at < 2*queueKeysMax/projectKeysMax; at++ {
+	for i := 1; i < 2*queueKeysMax/projectKeysMax; i++ {
 		for n := range projectKeysMax {
-			q.Put(Mark{Position: 9999}, owner, fileOf(numbered(at+1), fmt.Sprint(n)))
+			q.Put(Mark{Position: 9999}, owner, fileOf(numbered(i+1), fmt.Sprint(n)))
 		}
 	}
 	if len(q.mu.keys) != queueKeysMax {

@@ -97,7 +97,7 @@ func (c *cache) parts(reader index.IndexReader) ([]part, error) {
 	full := c.places.Load() > cachedPlacesMax
 	bySegment := make(map[uint64]*cachedSegment, len(segments))
 	parts, from, places := make([]part, len(segments)), uint64(0), 0
-	for at, one := range segments {
+	for i, one := range segments {
 		known := c.bySegment[one.Id()]
 		if known == nil || full {
 			known = &cachedSegment{lists: map[string]*list{}}
@@ -106,7 +106,7 @@ func (c *cache) parts(reader index.IndexReader) ([]part, error) {
 		places += size
 		bySegment[one.Id()] = known
 		end := from + uint64(one.FullSize())
-		parts[at] = part{
+		parts[i] = part{
 			from: from, end: end, segment: one.Segment(), deleted: one.Deleted(), cache: known,
 			facts: facts,
 		}

@@ -16,10 +16,10 @@ func TestBatchUsesItsMemoryAgain(t *testing.T) {
 		d := c.document(nth)
 		var fresh space
 		want, got := fresh.newEntry(d), b.space.newEntry(d)
-		for at, field := range got.fields {
-			if field.length != want.fields[at].length ||
-				!reflect.DeepEqual(field.terms, want.fields[at].terms) {
-				t.Fatalf("document %d: %v, want %v", nth, field.terms, want.fields[at].terms)
+		for i, field := range got.fields {
+			if field.length != want.fields[i].length ||
+				!reflect.DeepEqual(field.terms, want.fields[i].terms) {
+				t.Fatalf("document %d: %v, want %v", nth, field.terms, want.fields[i].terms)
 			}
 		}
 		if nth%100 == 99 {
@@ -27,8 +27,8 @@ func TestBatchUsesItsMemoryAgain(t *testing.T) {
 		}
 	}
 	documents := make([]*Document, 100)
-	for at := range documents {
-		documents[at] = fileDocument(fmt.Sprintf("a/%d.md", at), c.text(50), 1, InLanguage("go"))
+	for i := range documents {
+		documents[i] = fileDocument(fmt.Sprintf("a/%d.md", i), c.text(50), 1, InLanguage("go"))
 	}
 	most := testing.AllocsPerRun(10, func() {
 		for _, d := range documents {
@@ -47,8 +47,8 @@ func BenchmarkBatch(b *testing.B) {
 		b.Run(strconv.Itoa(size), func(b *testing.B) {
 			x, c, batch := open(b, filepath.Join(b.TempDir(), "search")), newCorpus(1), NewBatch()
 			documents := make([]*Document, 10_000)
-			for at := range documents {
-				documents[at] = fileDocument(fmt.Sprintf("a/%d.md", at), c.text(50), 1,
+			for i := range documents {
+				documents[i] = fileDocument(fmt.Sprintf("a/%d.md", i), c.text(50), 1,
 					InLanguage("go"))
 			}
 			b.ReportAllocs()

@@ -54,14 +54,14 @@ const foreignMin = 2
 // there is no such language.
 func stopWords(words []string) (best map[string]bool) {
 	most := 0
-	for at, list := range stopLists() {
+	for i, list := range stopLists() {
 		count := 0
 		for _, word := range words {
 			if list[word] {
 				count++
 			}
 		}
-		if count > most && (at == 0 || count >= foreignMin) {
+		if count > most && (i == 0 || count >= foreignMin) {
 			best, most = list, count
 		}
 	}

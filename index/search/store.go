@@ -227,7 +227,7 @@ func (x *Index) Versions(keys []Key) (versions []uint64, err error) {
 		if err != nil {
 			return err
 		}
-		for at, key := range keys {
+		for i, key := range keys {
 			number, err := reader.InternalID(key.Encode())
 			if err != nil {
 				return err
@@ -239,7 +239,7 @@ func (x *Index) Versions(keys []Key) (versions []uint64, err error) {
 			if err != nil {
 				return err
 			}
-			versions[at] = known.version
+			versions[i] = known.version
 		}
 		return nil
 	})

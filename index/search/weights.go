@@ -74,10 +74,10 @@ func (w *weighing) rarity(documents, having uint64) float64 {
 
 // endings yields the given endings, or those of the first page.
 func (w *weighing) endings(decided []string, yield func(ending string) error) error {
-	for at := 0; ; at++ {
+	for i := 0; ; i++ {
 		ending := ""
-		if at < len(decided) {
-			ending = decided[at]
+		if i < len(decided) {
+			ending = decided[i]
 		}
 		if ending = w.text(ending); ending == "" {
 			return nil

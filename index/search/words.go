@@ -126,8 +126,8 @@ func appendFolded(dst []byte, word string) []byte {
 		word = cut(word, rawBytesMax)
 	}
 	from := len(dst)
-	for at := range len(word) {
-		c := word[at]
+	for i := range len(word) {
+		c := word[i]
 		if c >= utf8.RuneSelf {
 			return appendFoldedRunes(dst[:from], word)
 		}
@@ -183,19 +183,19 @@ func parts(word string, yield func(part string)) {
 	}
 	before, beforeThat := rune(0), rune(0)
 	lastAt := 0
-	for at, r := range word {
+	for i, r := range word {
 		switch {
 		case r == '_' || before == '_':
 			if r == '_' && before != '_' {
-				end(at)
+				end(i)
 			}
 		case unicode.IsUpper(r) && unicode.IsLower(before):
-			end(at)
+			end(i)
 		case unicode.IsLower(r) && unicode.IsUpper(before) && unicode.IsUpper(beforeThat):
 			// The last of several capitals begins the next word.
 			end(lastAt)
 		}
-		beforeThat, before, lastAt = before, r, at
+		beforeThat, before, lastAt = before, r, i
 	}
 	if found {
 		end(len(word))
@@ -204,8 +204,8 @@ func parts(word string, yield func(part string)) {
 
 // simple reports whether a word has no parts, as most words.
 func simple(word string) bool {
-	for at := range len(word) {
-		if c := word[at]; c == '_' || c >= utf8.RuneSelf || at > 0 && c >= 'A' && c <= 'Z' {
+	for i := range len(word) {
+		if c := word[i]; c == '_' || c >= utf8.RuneSelf || i > 0 && c >= 'A' && c <= 'Z' {
 			return false
 		}
 	}

@@ -52,8 +52,8 @@ func (w *Waiter) isWoken(t *testing.T) {
 // waitingIn counts the waiters that have not stopped, by the counters that writers read.
 func waitingIn(h *Hub) int {
 	count := int(h.forAll.Load())
-	for at := range h.named {
-		count += int(h.named[at].Load())
+	for i := range h.named {
+		count += int(h.named[i].Load())
 	}
 	return count
 }
@@ -122,8 +122,8 @@ func TestAwaits(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	fresh := func() id.ID {
 		var entropy [10]byte
-		for at := range entropy {
-			entropy[at] = byte(random.Uint32())
+		for i := range entropy {
+			entropy[i] = byte(random.Uint32())
 		}
 		return id.New(int64(random.IntN(1000)), entropy)
 	}
@@ -183,8 +183,8 @@ func TestNotifyDuringACheck(t *testing.T) {
 func TestWaitersThatDoNotWaitHoldNothing(t *testing.T) {
 	h := open(t)
 	busy := make([]*Waiter, 2*checksMax)
-	for at := range busy {
-		busy[at] = h.Wait(named(1), id.ID{})
+	for i := range busy {
+		busy[i] = h.Wait(named(1), id.ID{})
 	}
 	h.Notify(named(1))
 	for _, w := range busy {
@@ -208,8 +208,8 @@ func TestWaitersThatDoNotWaitHoldNothing(t *testing.T) {
 func TestSeenUnasked(t *testing.T) {
 	h := open(t)
 	waiters := make([]*Waiter, 2*checksMax)
-	for at := range waiters {
-		waiters[at] = waiting(h, named(1), id.ID{})
+	for i := range waiters {
+		waiters[i] = waiting(h, named(1), id.ID{})
 	}
 	h.Notify(named(1))
 	for _, w := range waiters {

@@ -278,14 +278,14 @@ func TestSizes(t *testing.T) {
 		if len(lines) > fileLinesMax {
 			t.Errorf("%s has %d lines, want at most %d", s.name, len(lines), fileLinesMax)
 		}
-		for at, line := range lines {
+		for i, line := range lines {
 			most := lineColumnsMax
 			if strings.Contains(line, "`") {
 				// The tag of a struct field cannot be broken.
 				most = tagColumnsMax
 			}
 			if len([]rune(line)) > most {
-				t.Errorf("%s:%d has %d columns", s.name, at+1, len([]rune(line)))
+				t.Errorf("%s:%d has %d columns", s.name, i+1, len([]rune(line)))
 			}
 		}
 		ast.Inspect(s.syntax, func(node ast.Node) bool {

@@ -56,8 +56,8 @@ func localNames(of ast.Node) (names []*ast.Ident) {
 // declaredIn are those of the left sides that are names declared there, not earlier ones.
 func declaredIn(left ...ast.Expr) (names []*ast.Ident) {
 	for _, one := range left {
-		name, is := one.(*ast.Ident)
-		if is && name.Obj != nil && name.Obj.Pos() == name.Pos() {
+		name, ok := one.(*ast.Ident)
+		if ok && name.Obj != nil && name.Obj.Pos() == name.Pos() {
 			names = append(names, name)
 		}
 	}

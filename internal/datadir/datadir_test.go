@@ -45,11 +45,11 @@ func testEntry(t *testing.T, packed int64) {
 	if _, err := DecodeEntry(append(data, 0)); err == nil {
 		t.Error("an entry was decoded with a byte after it")
 	}
-	for at, wrong := range []byte{3, 4} {
+	for i, wrong := range []byte{3, 4} {
 		changed := bytes.Clone(data)
-		changed[at] = wrong
+		changed[i] = wrong
 		if _, err := DecodeEntry(changed); err == nil || !strings.Contains(err.Error(), "unknown") {
-			t.Errorf("byte %d: %v", at, err)
+			t.Errorf("byte %d: %v", i, err)
 		}
 	}
 }
@@ -172,12 +172,12 @@ func TestRenewal(t *testing.T) {
 		if err := Check(dir); err == nil {
 			t.Error("a directory with an unfinished renewal is one as all others")
 		}
-		for at, name := range renewedNames[:done] {
+		for i, name := range renewedNames[:done] {
 			to := filepath.Join(dir, name)
 			if err := os.RemoveAll(to); err != nil {
 				t.Fatal(err)
 			}
-			if at+1 < done {
+			if i+1 < done {
 				if err := os.Rename(filepath.Join(dir, renewalName, name), to); err != nil {
 					t.Fatal(err)
 				}
@@ -257,14 +257,14 @@ func TestEveryBitOfTheSecretIsGuarded(t *testing.T) {
 		}
 		return LoadSecret(dir)
 	}
-	for at := range 2 * secretBytes {
+	for i := range 2 * secretBytes {
 		for bit := range 8 {
-			text[at] ^= 1 << bit
+			text[i] ^= 1 << bit
 			// The other case of a digit is the same digit.
 			if got, err := load(text); err == nil && !bytes.Equal(got, made) {
-				t.Errorf("bit %d of byte %d: no error", bit, at)
+				t.Errorf("bit %d of byte %d: no error", bit, i)
 			}
-			text[at] ^= 1 << bit
+			text[i] ^= 1 << bit
 		}
 	}
 	if err := os.Remove(sum); err != nil {

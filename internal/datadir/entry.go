@@ -76,11 +76,11 @@ const blobOverhead = 32
 // StoredBytes returns the size that counts in quotas: that of events and contents. Stored results
 // expire and have a limit of their own.
 func (e *Entry) StoredBytes() (size int64) {
-	for at := range e.Events {
-		size += int64(len(e.Events[at].Data))
+	for i := range e.Events {
+		size += int64(len(e.Events[i].Data))
 	}
-	for at := range e.Blobs {
-		size += PackedBytes(len(e.Blobs[at].Content))
+	for i := range e.Blobs {
+		size += PackedBytes(len(e.Blobs[i].Content))
 	}
 	return size + e.Packed
 }
@@ -123,12 +123,12 @@ func (e *Entry) Encode() []byte {
 func (e *Entry) encodedBytes() int {
 	size := 42 + uvarintBytes(len(e.Events)) + uvarintBytes(len(e.Result)) + len(e.Result) +
 		uvarintBytes(len(e.Blobs))
-	for at := range e.Events {
-		data := len(e.Events[at].Data)
-		size += uvarintBytes(int(e.Events[at].Kind)) + uvarintBytes(data) + data
+	for i := range e.Events {
+		data := len(e.Events[i].Data)
+		size += uvarintBytes(int(e.Events[i].Kind)) + uvarintBytes(data) + data
 	}
-	for at := range e.Blobs {
-		content := len(e.Blobs[at].Content)
+	for i := range e.Blobs {
+		content := len(e.Blobs[i].Content)
 		size += 32 + uvarintBytes(content) + content
 	}
 	if e.Packed > 0 {

@@ -14,7 +14,7 @@ type Newer interface{ Format() uint64 }
 // FormatOf is the newest of the formats that events need, 0 where all programs understand them.
 func FormatOf[E any](events []E) (newest uint64) {
 	for _, event := range events {
-		if newer, is := any(event).(Newer); is {
+		if newer, ok := any(event).(Newer); ok {
 			newest = max(newest, newer.Format())
 		}
 	}

@@ -26,8 +26,8 @@ func RequireOwner(dir string) error {
 		// It is new, or whatever opens it next reports the error.
 		return nil
 	}
-	stat, is := info.Sys().(*syscall.Stat_t)
-	if !is || int(stat.Uid) == os.Geteuid() {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || int(stat.Uid) == os.Geteuid() {
 		return nil
 	}
 	number := strconv.FormatUint(uint64(stat.Uid), 10)

@@ -14,12 +14,12 @@ import (
 func openBoth(t *testing.T, dir string, end int64) map[string]*Appended {
 	t.Helper()
 	var files [2]*os.File
-	for at, name := range []string{"direct", "cached"} {
+	for i, name := range []string{"direct", "cached"} {
 		f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_RDWR, 0o600)
 		if err != nil {
 			t.Fatal(err)
 		}
-		files[at] = f
+		files[i] = f
 	}
 	direct, err := OpenAppended(files[0].Name(), end)
 	if err = errors.Join(err, files[0].Close()); err != nil {
@@ -38,8 +38,8 @@ func TestAppendedKeepsWhatWasWritten(t *testing.T) {
 		t.Log("blocks of", files["direct"].Block(), "bytes")
 		for range 12 {
 			piece := make([]byte, r.IntN([]int{10, 700, 5000, 2*appendBytes + 100}[r.IntN(4)]))
-			for at := range piece {
-				piece[at] = byte(r.Uint32())
+			for i := range piece {
+				piece[i] = byte(r.Uint32())
 			}
 			end := int64(len(want))
 			fill := r.IntN(3) == 0

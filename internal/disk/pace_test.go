@@ -35,8 +35,8 @@ func TestNewFilesReachTheDiskInPieces(t *testing.T) {
 	}
 	f.pause = func(time.Duration) { pauses++ }
 	var want []byte
-	for at, size := range []int{10, pieceBytes - 10, pieceBytes, 3*pieceBytes + 5, 0, 7} {
-		part := bytes.Repeat([]byte{byte('a' + at)}, size)
+	for i, size := range []int{10, pieceBytes - 10, pieceBytes, 3*pieceBytes + 5, 0, 7} {
+		part := bytes.Repeat([]byte{byte('a' + i)}, size)
 		want = append(want, part...)
 		if n, err := f.Write(part); n != size || err != nil {
 			t.Fatalf("%d of %d, %v", n, size, err)

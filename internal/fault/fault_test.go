@@ -56,8 +56,8 @@ func TestCodeOf(t *testing.T) {
 	}
 }
 
-// TestSeveral checks that a single fault is unchanged, and that several are listed.
-func TestSeveral(t *testing.T) {
+// TestSeveralFaultsAreListed checks that a single fault is unchanged, and that several are listed.
+func TestSeveralFaultsAreListed(t *testing.T) {
 	if err := Several(nil); err != nil {
 		t.Errorf("nothing wrong is %v", err)
 	}

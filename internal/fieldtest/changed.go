@@ -48,8 +48,8 @@ func (c *changer) change(path string, v reflect.Value) {
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		for at := range v.NumField() {
-			field := v.Type().Field(at)
+		for i := range v.NumField() {
+			field := v.Type().Field(i)
 			if field.Tag.Get("cbor") == "-" {
 				continue
 			}
@@ -57,7 +57,7 @@ func (c *changer) change(path string, v reflect.Value) {
 			if path != "" {
 				name = path + "." + name
 			}
-			c.change(name, v.Field(at))
+			c.change(name, v.Field(i))
 		}
 	case reflect.Pointer:
 		c.pointer(leaf, v)
@@ -68,8 +68,8 @@ func (c *changer) change(path string, v reflect.Value) {
 			c.bytes(leaf, v)
 			return
 		}
-		for at := range v.Len() {
-			c.change(fmt.Sprintf("%s[%d]", path, at), v.Index(at))
+		for i := range v.Len() {
+			c.change(fmt.Sprintf("%s[%d]", path, i), v.Index(i))
 		}
 	case reflect.Func:
 	default:

@@ -66,8 +66,8 @@ func (w *Walk) walk(path string, v reflect.Value) {
 			w.leaves[path] = fmt.Sprintf("%x", v.Interface())
 			return
 		}
-		for at := range v.Len() {
-			w.walk(fmt.Sprintf("%s[%d]", path, at), v.Index(at))
+		for i := range v.Len() {
+			w.walk(fmt.Sprintf("%s[%d]", path, i), v.Index(i))
 		}
 	case reflect.Map:
 		w.entries(path, v)
@@ -87,16 +87,16 @@ func (w *Walk) walk(path string, v reflect.Value) {
 
 func (w *Walk) fields(path string, v reflect.Value) {
 	typeName, _, _ := strings.Cut(v.Type().Name(), "[")
-	for at := range v.NumField() {
-		name := v.Type().Field(at).Name
+	for i := range v.NumField() {
+		name := v.Type().Field(i).Name
 		field := typeName + "." + name
 		if _, skipped := w.skip[field]; skipped {
 			continue
 		}
 		if strings.HasPrefix(v.Type().PkgPath(), "pws/") {
-			w.note(field, v.Field(at))
+			w.note(field, v.Field(i))
 		}
-		w.walk(path+"."+name, v.Field(at))
+		w.walk(path+"."+name, v.Field(i))
 	}
 }
 
@@ -107,8 +107,8 @@ func (w *Walk) note(field string, v reflect.Value) {
 		w.set[field] = true
 	}
 	if v.Kind() == reflect.Array && v.Type().Elem().Kind() == reflect.Slice {
-		for at := range v.Len() {
-			w.note(fmt.Sprintf("%s[%d]", field, at), v.Index(at))
+		for i := range v.Len() {
+			w.note(fmt.Sprintf("%s[%d]", field, i), v.Index(i))
 		}
 	}
 }

@@ -48,7 +48,7 @@ func TestFormats(t *testing.T) {
 		formats := Formats{
 			Encode: func(record any) ([]byte, error) { return cbor.Marshal(record) },
 			Format: func(record any) uint64 {
-				if e, is := record.(*event); is && one.newer(e) {
+				if e, ok := record.(*event); ok && one.newer(e) {
 					return 4
 				}
 				return 0

@@ -112,9 +112,9 @@ func (i ID) Compare(other ID) int { return bytes.Compare(i[:], other[:]) }
 
 // Next returns the smallest ID greater than this one.
 func (i ID) Next() ID {
-	for at := len(i) - 1; at >= 0; at-- {
-		i[at]++
-		if i[at] != 0 {
+	for j := len(i) - 1; j >= 0; j-- {
+		i[j]++
+		if i[j] != 0 {
 			break
 		}
 	}
@@ -138,14 +138,14 @@ func (i ID) Append(dst []byte, prefix Prefix) []byte {
 	high, low := binary.BigEndian.Uint64(i[:8]), binary.BigEndian.Uint64(i[8:])
 	var text [textLen]byte
 	// Six pairs are in low and six in high. The one between them takes the last four bits of low.
-	for at := textLen - 2; at > textLen-14; at -= 2 {
-		binary.LittleEndian.PutUint16(text[at:], pairs[low&1023])
+	for i := textLen - 2; i > textLen-14; i -= 2 {
+		binary.LittleEndian.PutUint16(text[i:], pairs[low&1023])
 		low >>= 10
 	}
 	binary.LittleEndian.PutUint16(text[textLen-14:], pairs[(low|high<<4)&1023])
 	high >>= 6
-	for at := textLen - 16; at >= 0; at -= 2 {
-		binary.LittleEndian.PutUint16(text[at:], pairs[high&1023])
+	for i := textLen - 16; i >= 0; i -= 2 {
+		binary.LittleEndian.PutUint16(text[i:], pairs[high&1023])
 		high >>= 10
 	}
 	return append(dst, text[:]...)
@@ -163,8 +163,8 @@ func Parse(prefix Prefix, text string) (ID, bool) {
 		return ID{}, false
 	}
 	body := text[len(prefix):]
-	for at := range len(body) {
-		if c := body[at]; c >= 'A' && c <= 'Z' {
+	for i := range len(body) {
+		if c := body[i]; c >= 'A' && c <= 'Z' {
 			return ID{}, false
 		}
 	}

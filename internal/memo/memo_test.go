@@ -74,8 +74,8 @@ func TestMemoIsBounded(t *testing.T) {
 	}
 }
 
-// TestKnown: a result is known once it is complete and kept, and then counts as used.
-func TestKnown(t *testing.T) {
+// TestKnownCountsAsUse: a result is known once it is complete and kept, and then counts as used.
+func TestKnownCountsAsUse(t *testing.T) {
 	m := New[int, int](100)
 	known := func(key int) bool {
 		value, known := m.Known(key)

@@ -135,8 +135,8 @@ func TestMap(t *testing.T) {
 	})
 }
 
-// TestLoad adds elements in their order.
-func TestLoad(t *testing.T) {
+// TestLoadAppendsInOrder adds elements in their order.
+func TestLoadAppendsInOrder(t *testing.T) {
 	set, texts := sorted.By(lessKey, sorted.Degree).New(), sorted.NewMap[int]()
 	for nth := range 1000 {
 		set.Load(pair{key: nth})

@@ -27,20 +27,20 @@ const (
 func Replace(text string, by func(unseen rune) string) string {
 	var out strings.Builder
 	copied, before := 0, rune(none)
-	for at := 0; at < len(text); {
-		if text[at] >= ' ' && text[at] < utf8.RuneSelf && text[at] != '\x7f' {
-			before = rune(text[at])
-			at++
+	for i := 0; i < len(text); {
+		if text[i] >= ' ' && text[i] < utf8.RuneSelf && text[i] != '\x7f' {
+			before = rune(text[i])
+			i++
 			continue
 		}
-		r, size := utf8.DecodeRuneInString(text[at:])
-		next := at + size
+		r, size := utf8.DecodeRuneInString(text[i:])
+		next := i + size
 		if hidden(r) && !needed(before, r, text[next:]) {
-			out.WriteString(text[copied:at])
+			out.WriteString(text[copied:i])
 			out.WriteString(by(r))
 			copied, r = next, none
 		}
-		at, before = next, r
+		i, before = next, r
 	}
 	if copied == 0 {
 		return text

@@ -17,8 +17,8 @@ func (e *expected) Fatalf(format string, args ...any) {
 	panic(e)
 }
 
-// TestSimulationFails shows what the simulation finds: groups in which a rule is missing fail.
-func TestSimulationFails(t *testing.T) {
+// TestSimulationFindsMissingRules shows what the simulation finds: groups in which a rule is missing fail.
+func TestSimulationFindsMissingRules(t *testing.T) {
 	for what, change := range map[string]func(*simulation){
 		"without the gate and reigns":     func(s *simulation) { s.unfenced = true },
 		"disks that report BEFORE a sync": func(s *simulation) { s.lies = true },

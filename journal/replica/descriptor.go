@@ -83,10 +83,10 @@ func decodeState(base *raftpb.Snapshot) (state, error) {
 // groupOf is the group that raft knows, with addresses, which it takes away.
 func groupOf(conf *raftpb.ConfState, addresses map[uint64]string) *group {
 	g := &group{}
-	for at, numbers := range [][]uint64{conf.GetVoters(), conf.GetLearners()} {
+	for i, numbers := range [][]uint64{conf.GetVoters(), conf.GetLearners()} {
 		for _, number := range numbers {
 			place, _ := g.find(number)
-			m := Member{number, addresses[number], at == 0}
+			m := Member{number, addresses[number], i == 0}
 			g.members = slices.Insert(g.members, place, m)
 			delete(addresses, number)
 		}

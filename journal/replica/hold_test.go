@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestHold(t *testing.T) {
+func TestHeldEntriesAreNotCut(t *testing.T) {
 	var h hold
 	now := time.Now()
 	expect := func(what string, at time.Time, want uint64) {

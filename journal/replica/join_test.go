@@ -173,9 +173,9 @@ func TestRefusedChanges(t *testing.T) {
 	}
 }
 
-// TestOldDescriptor has a member join with a descriptor from BEFORE it was added, when the others
+// TestJoinWithDescriptorFromBeforeTheAddition has a member join with a descriptor from BEFORE it was added, when the others
 // have forgotten what follows it, and have descriptors that do not name it.
-func TestOldDescriptor(t *testing.T) {
+func TestJoinWithDescriptorFromBeforeTheAddition(t *testing.T) {
 	h := newHub(t, 3, func(o *Options) { steady(o); o.KeepBytes = 64 })
 	leader := h.leader()
 	leader.mustPut(1, 10)

@@ -166,8 +166,8 @@ func (r *resident) leading() journal.Reign {
 
 // membersOf are the first members of a group.
 func membersOf(size int) (all []Member) {
-	for at := range size {
-		all = append(all, Member{uint64(at + 1), addressOf(uint64(at + 1)), true})
+	for i := range size {
+		all = append(all, Member{uint64(i + 1), addressOf(uint64(i + 1)), true})
 	}
 	return all
 }
@@ -311,8 +311,8 @@ func (r *resident) putOf(value, format uint64) *entry {
 func (r *resident) mustPut(from, count uint64) {
 	r.hub.t.Helper()
 	var all []*entry
-	for at := range count {
-		all = append(all, r.put(from+at))
+	for i := range count {
+		all = append(all, r.put(from+i))
 	}
 	for _, e := range all {
 		if err := <-e.done; err != nil {
@@ -325,8 +325,8 @@ func (r *resident) mustPut(from, count uint64) {
 // comes to lead, a value may be there twice.
 func (h *hub) write(from, count uint64) {
 	h.t.Helper()
-	for at := range count {
-		h.until("a write", func() bool { return <-h.leader().put(from+at).done == nil })
+	for i := range count {
+		h.until("a write", func() bool { return <-h.leader().put(from+i).done == nil })
 	}
 }
 
@@ -364,13 +364,13 @@ func TestJournalGroup(t *testing.T) {
 	acknowledged := make([][]uint64, 4)
 	ctx, cancel := context.WithCancel(t.Context())
 	var crowd sync.WaitGroup
-	for at := range acknowledged {
+	for i := range acknowledged {
 		crowd.Go(func() {
 			for ctx.Err() == nil {
 				value := next.Add(1)
 				switch err := <-h.members[value%3].put(value).done; {
 				case err == nil:
-					acknowledged[at] = append(acknowledged[at], value)
+					acknowledged[i] = append(acknowledged[i], value)
 				case errors.Is(err, journal.ErrOutcomeUnknown):
 					unknown.Add(1)
 				case errors.Is(err, journal.ErrNotLeading), errors.Is(err, journal.ErrClosed):

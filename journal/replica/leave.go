@@ -94,8 +94,8 @@ func (w *walk) step(e *raftpb.Entry) error {
 	case !w.gate.Admit(c.batch.reign, c.batch.first, uint64(len(c.batch.payloads))):
 		return nil
 	}
-	for at, payload := range c.batch.payloads {
-		pos := c.batch.first + uint64(at)
+	for i, payload := range c.batch.payloads {
+		pos := c.batch.first + uint64(i)
 		if pos > w.last {
 			w.behind = append(w.behind, payload)
 			continue

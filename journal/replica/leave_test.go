@@ -44,9 +44,9 @@ func stoppedMember(
 		t.Fatal(err)
 	}
 	l, err := Open(records)
-	for at, data := range commands {
+	for i, data := range commands {
 		if err == nil {
-			index, term := uint64(beginIndex+1+at), uint64(4)
+			index, term := uint64(beginIndex+1+i), uint64(4)
 			err = l.Append(&raftpb.HardState{Term: &term, Vote: new(uint64(1)), Commit: new(uint64(2))},
 				nil, []*raftpb.Entry{{
 					Index: &index, Term: &term, Type: raftpb.EntryNormal.Enum(), Data: data,
@@ -129,8 +129,8 @@ func TestLeaveKeepsWhatWasAccepted(t *testing.T) {
 func TestLeaveKeepsMuch(t *testing.T) {
 	large := string(make([]byte, 1<<20))
 	commands := [][]byte{encodeReign(1)}
-	for at := range uint64(10) {
-		commands = append(commands, batchOf(2, 3+2*at, large, large))
+	for i := range uint64(10) {
+		commands = append(commands, batchOf(2, 3+2*i, large, large))
 	}
 	o, dir := stoppedMember(t, []string{"a", "b"}, commands...)
 	o.QueueBytesMax = 3 << 20

@@ -196,8 +196,8 @@ func (l *Log) rebase(pos uint64, base *raftpb.Snapshot) error {
 
 // keep forgets all entries but some.
 func (l *Log) keep(from, to int) {
-	for at, e := range l.entries {
-		if at < from || at >= to {
+	for i, e := range l.entries {
+		if i < from || i >= to {
 			l.bytes -= int64(len(e.GetData()))
 		}
 	}
@@ -348,10 +348,10 @@ func (l *Log) Entries(from, to, maxBytes uint64) ([]*raftpb.Entry, error) {
 	}
 	found := l.entries[from-first : to-first]
 	size := uint64(0)
-	for at, e := range found {
+	for i, e := range found {
 		// Term and index count, too.
-		if size += uint64(len(e.GetData())) + 24; size > maxBytes && at > 0 {
-			found = found[:at]
+		if size += uint64(len(e.GetData())) + 24; size > maxBytes && i > 0 {
+			found = found[:i]
 			break
 		}
 	}

@@ -17,9 +17,9 @@ import (
 )
 
 func entriesOf(first, term uint64, texts ...string) (all []*raftpb.Entry) {
-	for at, text := range texts {
+	for i, text := range texts {
 		all = append(all, &raftpb.Entry{
-			Index: new(first + uint64(at)), Term: &term, Type: raftpb.EntryNormal.Enum(),
+			Index: new(first + uint64(i)), Term: &term, Type: raftpb.EntryNormal.Enum(),
 			Data: []byte(text),
 		})
 	}
@@ -123,8 +123,8 @@ func filled(t *testing.T, dir string) (texts []string, ends []int64) {
 	return texts, ends
 }
 
-// TestLogGoesOn opens a log again.
-func TestLogGoesOn(t *testing.T) {
+// TestReopenedLogContinues opens a log again.
+func TestReopenedLogContinues(t *testing.T) {
 	dir := t.TempDir()
 	texts, _ := filled(t, dir)
 	want := "5 3 5 AFTER 3state 4/4g 5/4h 6/5i"
@@ -175,15 +175,15 @@ func TestFlippedBitsAreFound(t *testing.T) {
 	if len(whole) < last+sealBytes || strings.Trim(string(whole[last+sealBytes:]), "\x00") != "" {
 		t.Fatalf("%d bytes; the last record ends at %d", len(whole), last)
 	}
-	for at := range whole {
+	for i := range whole {
 		changed := slices.Clone(whole)
-		changed[at] ^= 0x10
+		changed[i] ^= 0x10
 		text, err := openChanged(t, changed)
-		if at < last && !errors.Is(err, wal.ErrCorrupt) {
-			t.Errorf("byte %d: %s, %v", at, text, err)
+		if i < last && !errors.Is(err, wal.ErrCorrupt) {
+			t.Errorf("byte %d: %s, %v", i, text, err)
 		}
-		if at >= last && (err != nil || text != texts[len(texts)-1]) {
-			t.Errorf("byte %d of the seal: %s, %v", at, text, err)
+		if i >= last && (err != nil || text != texts[len(texts)-1]) {
+			t.Errorf("byte %d of the seal: %s, %v", i, text, err)
 		}
 	}
 }
@@ -251,10 +251,10 @@ func sameRecord(a, b *record) bool {
 		(a.base == nil) != (b.base == nil) {
 		return false
 	}
-	for at := range a.entries {
-		if a.entries[at].GetIndex() != b.entries[at].GetIndex() ||
-			a.entries[at].GetTerm() != b.entries[at].GetTerm() ||
-			string(a.entries[at].GetData()) != string(b.entries[at].GetData()) {
+	for i := range a.entries {
+		if a.entries[i].GetIndex() != b.entries[i].GetIndex() ||
+			a.entries[i].GetTerm() != b.entries[i].GetTerm() ||
+			string(a.entries[i].GetData()) != string(b.entries[i].GetData()) {
 			return false
 		}
 	}

@@ -69,8 +69,8 @@ func TestMembersAfterChangesOfAGroup(t *testing.T) {
 	}
 }
 
-// TestStrangeChanges has raft agree on what no leader proposes.
-func TestStrangeChanges(t *testing.T) {
+// TestChangesThatNoLeaderProposes has raft agree on what no leader proposes.
+func TestChangesThatNoLeaderProposes(t *testing.T) {
 	for _, cc := range []*raftpb.ConfChangeV2{
 		{}, {Transition: raftpb.ConfChangeTransitionJointExplicit.Enum()},
 		{Changes: []*raftpb.ConfChangeSingle{
@@ -132,14 +132,14 @@ func TestLogIsAdoptedFromSoundDescriptors(t *testing.T) {
 	if err != nil || l.last() != 1 || l.hard.GetVote() != 0 || l.hard.GetCommit() != 1 {
 		t.Errorf("%+v, %v", l, err)
 	}
-	for at := range descriptor {
+	for i := range descriptor {
 		changed := slices.Clone(descriptor)
-		changed[at]++
+		changed[i]++
 		if _, err := Adopt(o.sim.emptyRecords(), changed); !errors.Is(err, ErrDescriptor) {
-			t.Errorf("byte %d: %v", at, err)
+			t.Errorf("byte %d: %v", i, err)
 		}
-		if _, err := Adopt(o.sim.emptyRecords(), descriptor[:at]); !errors.Is(err, ErrDescriptor) {
-			t.Errorf("%d bytes: %v", at, err)
+		if _, err := Adopt(o.sim.emptyRecords(), descriptor[:i]); !errors.Is(err, ErrDescriptor) {
+			t.Errorf("%d bytes: %v", i, err)
 		}
 	}
 }
@@ -202,8 +202,8 @@ func TestRemovedMemberEndsByAnswersOfVoters(t *testing.T) {
 	}
 }
 
-// TestRemovedAway asks whether a member was removed that has not applied that.
-func TestRemovedAway(t *testing.T) {
+// TestMissedRemovalIsDetected asks whether a member was removed that has not applied that.
+func TestMissedRemovalIsDetected(t *testing.T) {
 	voters := func(numbers ...uint64) (all []Member) {
 		for _, number := range numbers {
 			all = append(all, Member{number, "a:1", true})

@@ -527,8 +527,8 @@ func (n *Node) applyBatch(b *batch, compare bool) error {
 	if n.reign != 0 {
 		return n.applyOwn(b)
 	}
-	for at, payload := range b.payloads {
-		pos := b.first + uint64(at)
+	for i, payload := range b.payloads {
+		pos := b.first + uint64(i)
 		if pos <= n.config.Position {
 			if compare {
 				if err := n.requireSame(pos, payload); err != nil {
@@ -561,9 +561,9 @@ func (n *Node) applyOwn(b *batch) error {
 	}
 	done := n.inFlight
 	n.inFlight = nil
-	for at, one := range done {
+	for i, one := range done {
 		n.queueBytes -= len(one.payload)
-		n.config.Position = b.first + uint64(at)
+		n.config.Position = b.first + uint64(i)
 		if one.done != nil {
 			one.done.Committed(n.config.Position, nil)
 		}

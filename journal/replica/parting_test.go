@@ -53,9 +53,9 @@ func TestRemovedMemberVouches(t *testing.T) {
 	}
 }
 
-// TestVoucherIsBelieved has a member without a leader learn from a removed one that the removal is
+// TestMemberLearnsARemovalFromTheRemovedOne has a member without a leader learn from a removed one that the removal is
 // agreed on. It believes what agrees with its own log.
-func TestVoucherIsBelieved(t *testing.T) {
+func TestMemberLearnsARemovalFromTheRemovedOne(t *testing.T) {
 	for what, one := range map[string]struct {
 		agreed, term uint64
 		led, want    bool

@@ -133,10 +133,10 @@ func (r *reader) entries() []*raftpb.Entry {
 	n := r.Count()
 	first := r.Uvarint()
 	all := make([]*raftpb.Entry, 0, min(n, uint64(r.Len())))
-	for at := range n {
+	for i := range n {
 		term, kind := r.Uvarint(), r.Uvarint()
 		all = append(all, &raftpb.Entry{
-			Index: new(first + at), Term: &term, Type: raftpb.EntryType(kind).Enum(),
+			Index: new(first + i), Term: &term, Type: raftpb.EntryType(kind).Enum(),
 			Data: bytes.Clone(r.Bytes()),
 		})
 		if _, known := raftpb.EntryType_name[int32(kind)]; !known || kind > 1<<30 || r.Failed() {

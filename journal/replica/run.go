@@ -266,8 +266,8 @@ func (j *Journal) learn(p pulled) {
 	if errors.Is(p.err, journal.ErrOutOfRange) && !j.cut && j.options.OnCut != nil {
 		j.cut = j.options.OnCut(p.member)
 	}
-	for at, payload := range p.entries {
-		if err := j.node.Learn(p.from+uint64(at), payload); err != nil {
+	for i, payload := range p.entries {
+		if err := j.node.Learn(p.from+uint64(i), payload); err != nil {
 			return
 		}
 	}

@@ -88,8 +88,8 @@ func TestMemberThatLostItsEndListensFirst(t *testing.T) {
 	}
 }
 
-// TestForgottenEntries has a leader name an entry that the member does not have.
-func TestForgottenEntries(t *testing.T) {
+// TestMemberStopsWithoutAcknowledgedEntries has a leader name an entry that the member does not have.
+func TestMemberStopsWithoutAcknowledgedEntries(t *testing.T) {
 	o, n := lone(t, 0)
 	beat := messageOf(raftpb.MsgHeartbeat, 2, 3)
 	beat.Commit = new(uint64(1))

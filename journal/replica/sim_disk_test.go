@@ -96,8 +96,8 @@ func (r *modelRecords) note(pos uint64, payload []byte) {
 
 // Replay implements Records.
 func (r *modelRecords) Replay(from uint64, fn func(uint64, []byte) error) error {
-	for at, payload := range r.kept {
-		if pos := r.first + uint64(at); pos >= from {
+	for i, payload := range r.kept {
+		if pos := r.first + uint64(i); pos >= from {
 			if err := fn(pos, slices.Clone(payload)); err != nil {
 				return err
 			}

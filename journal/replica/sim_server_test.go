@@ -186,8 +186,8 @@ func (o *server) start() {
 		listen = 4 * o.sim.electionTicks()
 	}
 	o.records.shadow = &Log{hard: &raftpb.HardState{}, opening: true}
-	for at, payload := range o.records.kept {
-		o.records.note(o.records.first+uint64(at), payload)
+	for i, payload := range o.records.kept {
+		o.records.note(o.records.first+uint64(i), payload)
 	}
 	o.records.shadow.opening = false
 	found, err := Open(o.records)

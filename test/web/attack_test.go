@@ -144,10 +144,10 @@ func (a *attack) send(handle, op string, given fields, params ...string) fields 
 // are filled up.
 func (a *attack) value(at, name string, s schema, given any) any {
 	s = a.resolve(s)
-	if members, is := given.(fields); is || given == nil && s.Properties != nil {
+	if members, ok := given.(fields); ok || given == nil && s.Properties != nil {
 		return a.object(at, s, members)
 	}
-	if items, is := given.([]fields); is {
+	if items, ok := given.([]fields); ok {
 		var all []any
 		for _, item := range items {
 			all = append(all, a.value(at, name, *s.Items, item))
@@ -155,7 +155,7 @@ func (a *attack) value(at, name string, s schema, given any) any {
 		return all
 	}
 	if given != nil {
-		if sent, is := given.(string); is && strings.Contains(sent, "alert(") {
+		if sent, ok := given.(string); ok && strings.Contains(sent, "alert(") {
 			a.nth[at]++
 		}
 		return given
@@ -193,7 +193,7 @@ func (a *attack) object(at string, s schema, given fields) any {
 	for _, one := range append(s.AnyOf, s) {
 		one = a.resolve(one)
 		for _, member := range slices.Sorted(maps.Keys(one.Properties)) {
-			if _, is := given[member]; !is && a.isObject(one.Properties[member]) {
+			if _, ok := given[member]; !ok && a.isObject(one.Properties[member]) {
 				continue
 			}
 			value := a.value(at+"."+member, member, one.Properties[member], given[member])
@@ -203,7 +203,7 @@ func (a *attack) object(at string, s schema, given fields) any {
 		}
 	}
 	for member, value := range given {
-		if _, is := made[member]; !is && value != absent {
+		if _, ok := made[member]; !ok && value != absent {
 			made[member] = value
 		}
 	}

@@ -146,8 +146,8 @@ func TestLongPause(t *testing.T) {
 		location.href).searchParams.get("after")`)
 	for range 9 {
 		var tasks []fields
-		for at := range 100 {
-			tasks = append(tasks, fields{"create": fields{"title": fmt.Sprint("task ", at)}})
+		for i := range 100 {
+			tasks = append(tasks, fields{"create": fields{"title": fmt.Sprint("task ", i)}})
 		}
 		_, err := ada.do("checkpoint.create", fields{"summary": "s", "tasks": tasks}, project)
 		if err != nil {

@@ -207,8 +207,8 @@ func (b *tab) traps(window [2]int64) []string {
 			.map(([one, wrong]) => wrong + ": " + one.outerHTML.slice(0, 160)))`)
 }
 
-// TestFaultsAreFound spoils a page in every way that the tests of this file look for.
-func TestFaultsAreFound(t *testing.T) {
+// TestCheckersFindSpoiledPages spoils a page in every way that the tests of this file look for.
+func TestCheckersFindSpoiledPages(t *testing.T) {
 	w := theWorld(t)
 	b := newTab(t, w.server)
 	b.opens(shown{path: "/ui/", status: 200})

@@ -82,8 +82,8 @@ func (w *world) tablePages(t *testing.T) []shown {
 	t.Helper()
 	var all []shown
 	for _, op := range web.New().Table() {
-		name, is := strings.CutPrefix(op.Name, "page.")
-		if !is || unseen[op.Name] != "" {
+		name, ok := strings.CutPrefix(op.Name, "page.")
+		if !ok || unseen[op.Name] != "" {
 			continue
 		}
 		one := shown{name: name, as: "ada", path: op.Path, status: 200}
@@ -130,9 +130,9 @@ func (w *world) signedIn(t *testing.T, handle string) *tab {
 // eachPage calls test with every page, in a tab of its visitor. A tab is used for several pages.
 func (w *world) eachPage(t *testing.T, test func(b *tab, one shown)) {
 	groups := map[string][]shown{}
-	for at, one := range w.pages(t) {
+	for i, one := range w.pages(t) {
 		const tabs = 3
-		group := fmt.Sprint(one.as, "-", at%tabs)
+		group := fmt.Sprint(one.as, "-", i%tabs)
 		groups[group] = append(groups[group], one)
 	}
 	for name, pages := range groups {
@@ -200,8 +200,8 @@ func matches(template, path string) bool {
 	if len(wanted) != len(got) {
 		return false
 	}
-	for at, segment := range wanted {
-		if segment != got[at] && !strings.HasPrefix(segment, "{") {
+	for i, segment := range wanted {
+		if segment != got[i] && !strings.HasPrefix(segment, "{") {
 			return false
 		}
 	}

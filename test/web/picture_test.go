@@ -66,7 +66,7 @@ func TestPicturesOfReadme(t *testing.T) {
 			int64(kept.Height) != one.window[1] {
 			t.Errorf("%s: %d bytes, %d × %d, %v", file, len(data), kept.Width, kept.Height, err)
 		}
-		if colors, is := kept.ColorModel.(color.Palette); !is {
+		if colors, ok := kept.ColorModel.(color.Palette); !ok {
 			t.Errorf("%s has no palette: %T", file, colors)
 		}
 	}

@@ -178,8 +178,8 @@ var lineAnchor = regexp.MustCompile(`^L[0-9]{1,6}$`)
 
 func escapedPath(file string) string {
 	segments := strings.Split(file, "/")
-	for at, segment := range segments {
-		segments[at] = url.PathEscape(segment)
+	for i, segment := range segments {
+		segments[i] = url.PathEscape(segment)
 	}
 	return strings.Join(segments, "/")
 }
@@ -188,8 +188,8 @@ func escapedPath(file string) string {
 func (l *linker) findAddresses(one *ast.Text) {
 	parent := one.Parent()
 	for parent != nil {
-		after, is := one.NextSibling().(*ast.Text)
-		if !is || one.SoftLineBreak() || one.HardLineBreak() || one.IsRaw() || after.IsRaw() ||
+		after, ok := one.NextSibling().(*ast.Text)
+		if !ok || one.SoftLineBreak() || one.HardLineBreak() || one.IsRaw() || after.IsRaw() ||
 			one.Segment.Stop != after.Segment.Start || after.Segment.Padding > 0 {
 			break
 		}
@@ -223,32 +223,32 @@ func (l *linker) findAddresses(one *ast.Text) {
 
 // addressIn finds the first address in a line. It returns 0, 0 if there is none.
 func addressIn(line []byte) (from, to int) {
-	for at := 0; ; {
-		found := bytes.Index(line[at:], []byte("://"))
+	for i := 0; ; {
+		found := bytes.Index(line[i:], []byte("://"))
 		if found < 0 {
 			return 0, 0
 		}
-		at += found
-		from = at
-		for from > 0 && line[from-1] >= 'a' && line[from-1] <= 'z' && at-from < len("https") {
+		i += found
+		from = i
+		for from > 0 && line[from-1] >= 'a' && line[from-1] <= 'z' && i-from < len("https") {
 			from--
 		}
-		scheme := string(line[from:at])
-		at += len("://")
+		scheme := string(line[from:i])
+		i += len("://")
 		if scheme != "http" && scheme != "https" {
 			continue
 		}
-		to = at
-		for to < min(len(line), at+linkBytesMax) && line[to] > ' ' &&
+		to = i
+		for to < min(len(line), i+linkBytesMax) && line[to] > ' ' &&
 			strings.IndexByte("<>\"`\\", line[to]) < 0 {
 			to++
 		}
-		for to > at && strings.IndexByte(".,;:!?*_~'|", line[to-1]) >= 0 ||
-			to > at && line[to-1] == ')' && !bytes.ContainsRune(line[at:to], '(') {
+		for to > i && strings.IndexByte(".,;:!?*_~'|", line[to-1]) >= 0 ||
+			to > i && line[to-1] == ')' && !bytes.ContainsRune(line[i:to], '(') {
 			to--
 		}
-		if to > at && to-from <= linkBytesMax && hasHost(string(line[from:to])) &&
-			(line[at]|0x20 >= 'a' && line[at]|0x20 <= 'z' || line[at] >= '0' && line[at] <= '9') {
+		if to > i && to-from <= linkBytesMax && hasHost(string(line[from:to])) &&
+			(line[i]|0x20 >= 'a' && line[i]|0x20 <= 'z' || line[i] >= '0' && line[i] <= '9') {
 			return from, to
 		}
 	}

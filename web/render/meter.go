@@ -70,7 +70,7 @@ func (m metered) Parse(parent ast.Node, block text.Reader, pc parser.Context) as
 
 // CloseBlock implements parser.CloseBlocker for parsers that do.
 func (m metered) CloseBlock(parent ast.Node, block text.Reader, pc parser.Context) {
-	if closer, is := m.InlineParser.(parser.CloseBlocker); is {
+	if closer, ok := m.InlineParser.(parser.CloseBlocker); ok {
 		closer.CloseBlock(parent, block, pc)
 	}
 }
@@ -96,8 +96,8 @@ type narrow struct{}
 func (narrow) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Context) {
 	lines, source, left := node.Lines(), reader.Source(), meterOf(pc)
 	columns := 0
-	for at := 1; at < lines.Len(); at++ {
-		one := lines.At(at)
+	for i := 1; i < lines.Len(); i++ {
+		one := lines.At(i)
 		line := one.Value(source)
 		if len(bytes.Trim(line, " \t\r\n|:-")) == 0 {
 			columns = max(columns, bytes.Count(line, []byte("|"))+1)

@@ -9,8 +9,8 @@ import (
 func BenchmarkUnifiedOfMany(b *testing.B) {
 	for name, pair := range hostilePairs() {
 		files := make([]File, 10)
-		for at := range files {
-			files[at] = File{Path: string(rune('a' + at)), Action: Modify, Old: pair[0], New: pair[1]}
+		for i := range files {
+			files[i] = File{Path: string(rune('a' + i)), Action: Modify, Old: pair[0], New: pair[1]}
 		}
 		b.Run(strings.ReplaceAll(name, " ", "-"), func(b *testing.B) {
 			b.ReportAllocs()

@@ -20,13 +20,13 @@ func makeText(content []byte) text {
 		panic("diff: content of 2 GiB or more")
 	}
 	starts := make([]int32, 1, countLines(content)+1)
-	for at := 0; at < len(content); {
-		size := bytes.IndexByte(content[at:], '\n') + 1
+	for i := 0; i < len(content); {
+		size := bytes.IndexByte(content[i:], '\n') + 1
 		if size == 0 {
-			size = len(content) - at
+			size = len(content) - i
 		}
-		at += size
-		starts = append(starts, int32(at))
+		i += size
+		starts = append(starts, int32(i))
 	}
 	return text{content, starts}
 }

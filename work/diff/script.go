@@ -142,7 +142,7 @@ type slider struct {
 func slide(old, new text, edits []Edit) []Edit {
 	s := slider{old, new, 4*(len(old.content)+len(new.content)) + 64}
 	done := edits[:0]
-	for at, edit := range edits {
+	for i, edit := range edits {
 		for {
 			var before Edit
 			if len(done) > 0 {
@@ -156,8 +156,8 @@ func slide(old, new text, edits []Edit) []Edit {
 			done = done[:len(done)-1]
 		}
 		limit := Edit{OldStart: old.lines(), NewStart: new.lines()}
-		if at+1 < len(edits) {
-			limit = edits[at+1]
+		if i+1 < len(edits) {
+			limit = edits[i+1]
 		}
 		done = append(done, s.down(edit, limit))
 	}

@@ -72,8 +72,8 @@ func (e *TooLargeError) Error() string { return fmt.Sprintf("edit %d: %d bytes",
 // apply to its result.
 func Apply(text string, edits []Edit, bytesMax int) (string, error) {
 	original := text
-	for at := range edits {
-		next, err := edits[at].apply(text, at, bytesMax)
+	for i := range edits {
+		next, err := edits[i].apply(text, i, bytesMax)
 		if missing, ok := err.(*NotFoundError); ok {
 			missing.original = original
 		}

@@ -113,9 +113,9 @@ func TestApply(t *testing.T) {
 // reference applies an edit as its description says, place by place.
 func reference(text string, e Edit) (string, bool) {
 	var places []int
-	for at := 0; at+len(e.Old) <= len(text); at++ {
-		if text[at:at+len(e.Old)] == e.Old {
-			places = append(places, at)
+	for i := 0; i+len(e.Old) <= len(text); i++ {
+		if text[i:i+len(e.Old)] == e.Old {
+			places = append(places, i)
 		}
 	}
 	if len(places) == 0 || len(places) > 1 && !e.All {

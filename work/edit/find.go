@@ -21,14 +21,14 @@ func newFinder(text string) *finder {
 	}
 	f.borders = make([]int32, len(text))
 	border := int32(0)
-	for at := 1; at < len(text); at++ {
-		for border > 0 && text[at] != text[border] {
+	for i := 1; i < len(text); i++ {
+		for border > 0 && text[i] != text[border] {
 			border = f.borders[border-1]
 		}
-		if text[at] == text[border] {
+		if text[i] == text[border] {
 			border++
 		}
-		f.borders[at] = border
+		f.borders[i] = border
 	}
 	return f
 }
@@ -41,17 +41,17 @@ func (f *finder) each(in string, overlapping bool, yield func(at int) bool) {
 		return
 	}
 	text, same := f.text, int32(0)
-	for at := 0; at < len(in); at++ {
-		for same > 0 && in[at] != text[same] {
+	for i := 0; i < len(in); i++ {
+		for same > 0 && in[i] != text[same] {
 			same = f.borders[same-1]
 		}
-		if in[at] == text[same] {
+		if in[i] == text[same] {
 			same++
 		}
 		if int(same) < len(text) {
 			continue
 		}
-		if !yield(at + 1 - len(text)) {
+		if !yield(i + 1 - len(text)) {
 			return
 		}
 		same = 0

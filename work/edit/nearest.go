@@ -82,9 +82,9 @@ func findWithout(text, old string, ignored func(byte) bool) (at, end int, found 
 func without(text string, ignored func(byte) bool) string {
 	var out strings.Builder
 	out.Grow(len(text))
-	for at := range len(text) {
-		if !ignored(text[at]) {
-			out.WriteByte(text[at])
+	for i := range len(text) {
+		if !ignored(text[i]) {
+			out.WriteByte(text[i])
 		}
 	}
 	return out.String()
@@ -100,9 +100,9 @@ func linesOf(text string, at, end int) []Line {
 
 func linesFrom(text string, number, count int) []Line {
 	var lines []Line
-	for at := range min(count, linesMax) {
+	for i := range min(count, linesMax) {
 		line, rest, more := strings.Cut(text, "\n")
-		lines = append(lines, Line{Number: number + at, Text: shortened(line)})
+		lines = append(lines, Line{Number: number + i, Text: shortened(line)})
 		if text = rest; !more {
 			break
 		}
@@ -113,9 +113,9 @@ func linesFrom(text string, number, count int) []Line {
 // shortened returns the first lineCharsMax characters of a line.
 func shortened(line string) string {
 	chars := 0
-	for at := range line {
+	for i := range line {
 		if chars++; chars > lineCharsMax {
-			return line[:at]
+			return line[:i]
 		}
 	}
 	return line
@@ -188,8 +188,8 @@ func newComparison(old string) *comparison {
 		line, old, more = strings.Cut(old, "\n")
 		probe := compared(line)
 		bit, size := uint8(1)<<len(c.probes), 0
-		for at := range max(0, len(probe)-2) {
-			if slot := &c.of[sequence(probe, at)]; *slot&bit == 0 {
+		for i := range max(0, len(probe)-2) {
+			if slot := &c.of[sequence(probe, i)]; *slot&bit == 0 {
 				*slot |= bit
 				size++
 			}
@@ -208,8 +208,8 @@ func newComparison(old string) *comparison {
 func (c *comparison) line(line string, number int) {
 	line = compared(line)
 	size, common := 0, [probesMax]int{}
-	for at := range max(0, len(line)-2) {
-		hash := sequence(line, at)
+	for i := range max(0, len(line)-2) {
+		hash := sequence(line, i)
 		if c.seen[hash] == uint32(number)+1 {
 			continue
 		}

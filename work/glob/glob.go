@@ -107,12 +107,12 @@ func (g *Glob) Prefix() string { return g.prefix }
 // literalPrefix returns what all paths that match begin with.
 func literalPrefix(segments []segment) string {
 	prefix := ""
-	for at, one := range segments {
-		if at > 0 && (one.any || prefix == "") {
+	for i, one := range segments {
+		if i > 0 && (one.any || prefix == "") {
 			// "a/**" matches "a".
 			return prefix
 		}
-		if at > 0 {
+		if i > 0 {
 			prefix += "/"
 		}
 		if one.any {
@@ -170,25 +170,25 @@ func expand(pattern string) (texts []string, problem string) {
 func firstBraces(text string) (open int, commas []int, end int, problem string) {
 	open = -1
 	depth, inClass := 0, false
-	for at := 0; at < len(text); at++ {
-		switch c := text[at]; {
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
 		case c == '\\':
-			at++
+			i++
 		case inClass:
 			inClass = c != ']'
 		case c == '[':
 			inClass = true
 		case c == '{':
 			if depth++; depth == 1 {
-				open = at
+				open = i
 			}
 		case c == ',' && depth == 1:
-			commas = append(commas, at)
+			commas = append(commas, i)
 		case c == '}' && depth == 0:
 			return 0, nil, 0, problemBrace
 		case c == '}':
 			if depth--; depth == 0 {
-				return open, commas, at, ""
+				return open, commas, i, ""
 			}
 		}
 	}
@@ -379,8 +379,8 @@ func (t *token) takes(char rune) bool {
 	case character:
 		return t.char == char
 	case class:
-		for at := 0; at < len(t.ranges); at += 2 {
-			if t.ranges[at] <= char && char <= t.ranges[at+1] {
+		for i := 0; i < len(t.ranges); i += 2 {
+			if t.ranges[i] <= char && char <= t.ranges[i+1] {
 				return !t.negated
 			}
 		}

@@ -35,9 +35,9 @@ func newNeedle(text string, fold bool) needle {
 		return needle{text: []byte(text)}
 	}
 	n := needle{text: []byte(strings.ToLower(text[:min(len(text), foldBytesMax)])), fold: true}
-	for at, c := range n.text {
+	for i, c := range n.text {
 		if commonness(c) < commonness(n.text[n.rare]) {
-			n.rare = at
+			n.rare = i
 		}
 		n.outside = n.outside || c == 'k' || c == 's'
 	}
@@ -108,8 +108,8 @@ func indexByte(content []byte, c byte, from int) int {
 
 // foldEqual reports whether a content begins with a text in lower case.
 func foldEqual(content, text []byte) bool {
-	for at, c := range text {
-		d := content[at]
+	for i, c := range text {
+		d := content[i]
 		if 'A' <= d && d <= 'Z' {
 			d += 'a' - 'A'
 		}
@@ -138,9 +138,9 @@ var folding = [][]byte{[]byte("\u212a"), []byte("\u017f")}
 func (p *Pattern) finder(content []byte) finder {
 	f := finder{pattern: p, content: content, needles: p.needles}
 	f.exact = p.expression == nil || p.folded
-	for at := range p.needles {
-		f.nexts[at] = -1
-		if p.needles[at].outside &&
+	for i := range p.needles {
+		f.nexts[i] = -1
+		if p.needles[i].outside &&
 			(bytes.Contains(content, folding[0]) || bytes.Contains(content, folding[1])) {
 			f.needles, f.exact = nil, false
 		}
@@ -156,14 +156,14 @@ func (f *finder) next(from int) (begin, end, column int) {
 		return from, end, f.match(from, end)
 	}
 	hit := len(f.content)
-	for at := range f.needles {
-		if f.nexts[at] < from {
-			f.nexts[at] = f.needles[at].index(f.content, from)
-			if f.nexts[at] < 0 {
-				f.nexts[at] = len(f.content)
+	for i := range f.needles {
+		if f.nexts[i] < from {
+			f.nexts[i] = f.needles[i].index(f.content, from)
+			if f.nexts[i] < 0 {
+				f.nexts[i] = len(f.content)
 			}
 		}
-		hit = min(hit, f.nexts[at])
+		hit = min(hit, f.nexts[i])
 	}
 	if hit == len(f.content) {
 		return -1, -1, -1
@@ -234,8 +234,8 @@ func needlesOf(tree *syntax.Regexp) []needle {
 func better(a, b []needle) bool {
 	shortest := func(list []needle) int {
 		least := 0
-		for at := range list {
-			if n := len(list[at].text); at == 0 || n < least {
+		for i := range list {
+			if n := len(list[i].text); i == 0 || n < least {
 				least = n
 			}
 		}
@@ -245,8 +245,8 @@ func better(a, b []needle) bool {
 }
 
 func isASCII(text string) bool {
-	for at := range len(text) {
-		if text[at] >= utf8.RuneSelf {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
 			return false
 		}
 	}

@@ -41,14 +41,14 @@ func (in *interner) text(content []byte) text {
 	count := bytes.Count(content, []byte{'\n'}) + 1
 	starts := make([]int32, 1, count+1)
 	numbers := make([]int32, 0, count)
-	for at := 0; at < len(content); {
+	for i := 0; i < len(content); {
 		end := len(content)
-		if size := bytes.IndexByte(content[at:], '\n'); size >= 0 {
-			end = at + size + 1
+		if size := bytes.IndexByte(content[i:], '\n'); size >= 0 {
+			end = i + size + 1
 		}
-		numbers = append(numbers, in.number(content[at:end]))
+		numbers = append(numbers, in.number(content[i:end]))
 		starts = append(starts, int32(end))
-		at = end
+		i = end
 	}
 	return text{content, starts, numbers}
 }

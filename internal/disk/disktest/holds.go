@@ -43,8 +43,8 @@ func holds(data, text []byte) bool {
 	if bytes.Contains(bytes.ToLower(data), text) {
 		return true
 	}
-	for at := bytes.Index(data, zstdMagic); at >= 0; {
-		data = data[at:]
+	for i := bytes.Index(data, zstdMagic); i >= 0; {
+		data = data[i:]
 		if decoder, err := zstd.NewReader(bytes.NewReader(data)); err == nil {
 			// What follows the frame is none, so that an error comes AFTER its content.
 			plain, _ := io.ReadAll(decoder)
@@ -54,7 +54,7 @@ func holds(data, text []byte) bool {
 			}
 		}
 		data = data[1:]
-		at = bytes.Index(data, zstdMagic)
+		i = bytes.Index(data, zstdMagic)
 	}
 	return false
 }
