@@ -63,26 +63,23 @@ func TestHidingIsCheap(t *testing.T) {
 	}
 }
 
-// TestLinksOfManyMembers expects that the links of a project with many members are in few counts.
-func TestLinksOfManyMembers(t *testing.T) {
-	links, project := NewLinks(), id.ID{1}
-	members := make([]id.ID, 1000)
-	for nth := range members {
-		members[nth] = idOf(1, nth)
-		links.Add(project, Link{LinkImport, idOf(2, nth)})
-	}
-	for _, readers := range []Audience{{Open: true}, {Members: members}, {Open: true}} {
-		links.SetAudience(project, readers)
-		if counts := len(links.mu.open) + len(links.mu.own); counts > usualTallies {
-			t.Errorf("the links of one project are in %d counts", counts)
+// TestParkAfterAChange parks a project by a state that has changed since.
+func TestParkAfterAChange(t *testing.T) {
+	tasks, project := NewTasks(), id.ID{1}
+	all := ProjectTasks{Active: true}
+	all.Public, all.Entries = true, []TaskEntry{bigEntry(1)}
+	tasks.Replace(project, all)
+	for _, c := range []struct {
+		reached, seen uint64
+		offered       int
+	}{{0, 4, 0}, {5, 4, 1}, {5, 5, 0}, {6, 7, 0}} {
+		// Any change offers the project again.
+		tasks.Reach(project, c.reached)
+		tasks.Put(project, bigEntry(1))
+		tasks.Park(project, c.seen)
+		if found, _ := tasks.Offered("", 0, 9); len(found) != c.offered {
+			t.Errorf("parked by revision %d at %d, %d are offered", c.seen, c.reached, len(found))
 		}
-		if count := links.Count(Link{LinkImport, idOf(2, 7)}, members[9]); count != 1 {
-			t.Errorf("a member counts %d", count)
-		}
-	}
-	links.SetAudience(project, Audience{Members: members})
-	if count := links.Count(Link{LinkImport, idOf(2, 7)}, id.ID{9}); count != 0 {
-		t.Errorf("an agent that may not read the project counts %d", count)
 	}
 }
 

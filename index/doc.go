@@ -46,8 +46,8 @@
 // claims by expiry. A project with many tasks has orders of its own, of which the common ones hold
 // only the first task: an update that hides the project costs no more than for a small one. Before
 // a query, tasks with expired claims move to the status that they return to, so the lists are right
-// at any moment. The index of reviews shares byProject with it, which knows who may find the records
-// of a project.
+// at any moment. The index of reviews shares byProject with it, which knows who may find the
+// records of a project.
 //
 // Who looks for work asks for projects with OPEN tasks and reads their views, which know the tasks
 // that wait for others. A project in which all OPEN tasks wait is left out until one of its tasks
