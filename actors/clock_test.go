@@ -7,8 +7,8 @@ import (
 	"pws/journal"
 )
 
-// TestClockNeverGoesBackOrStops goes through what a system's clock may do. Each row is what it does, and what the clock
-// of the service shows then.
+// TestClockNeverGoesBackOrStops goes through what a system's clock may do. Each row is what it
+// does, and what the clock of the service shows then.
 func TestClockNeverGoesBackOrStops(t *testing.T) {
 	const start = 1_000_000
 	now := reading{start, 0}
@@ -49,8 +49,9 @@ func TestClockNeverGoesBackOrStops(t *testing.T) {
 	}
 }
 
-// TestMemberClockFollowsTheGroup goes through what happens to the clock of a member of a group: it follows, sees
-// stamps of the log, leads, and other members do or do not show the time of its system's clock.
+// TestMemberClockFollowsTheGroup goes through what happens to the clock of a member of a group: it
+// follows, sees stamps of the log, leads, and other members do or do not show the time of its
+// system's clock.
 func TestMemberClockFollowsTheGroup(t *testing.T) {
 	const start, hour = 1_000_000, 3_600_000
 	now, trusted := reading{start, 0}, true

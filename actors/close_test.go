@@ -86,8 +86,8 @@ func proveUntilClosed(t *testing.T, e *Engine, begun chan<- struct{}) {
 	}
 }
 
-// TestCloseEndsTheSearchForNamedContents closes an engine that looks at all projects for those that name a content. The
-// scan ends without an answer, and the next start goes on.
+// TestCloseEndsTheSearchForNamedContents closes an engine that looks at all projects for those that
+// name a content. The scan ends without an answer, and the next start goes on.
 func TestCloseEndsTheSearchForNamedContents(t *testing.T) {
 	config := quiet(filepath.Join(t.TempDir(), "data"))
 	e := start(t, config)

@@ -252,7 +252,8 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 }
 
-// TestWritesAreRefusedBelowTheReserve refuses writes while the reserve is not there; reads go on, and writes come back.
+// TestWritesAreRefusedBelowTheReserve refuses writes while the reserve is not there; reads go on,
+// and writes come back.
 func TestWritesAreRefusedBelowTheReserve(t *testing.T) {
 	e, project, owner := oneProject(t, nil)
 	mustPut(t, e, project, owner, "a", "1")

@@ -173,8 +173,8 @@ func (c *contributors) checkRound(round, before, won int) {
 	}
 }
 
-// TestRefusalStoresEventsAndFreesTheKey accepts what contradicts the project: the caller is refused, what the refusal
-// notes is durable, and the key is free for another try.
+// TestRefusalStoresEventsAndFreesTheKey accepts what contradicts the project: the caller is
+// refused, what the refusal notes is durable, and the key is free for another try.
 func TestRefusalStoresEventsAndFreesTheKey(t *testing.T) {
 	c := newContributors(t)
 	mustPut(t, c.e, c.project, c.owner, "a", "1\n")

@@ -343,7 +343,8 @@ func TestDamagedCardIsMadeAnew(t *testing.T) {
 	}
 }
 
-// TestImportRepairsADamagedContent imports a content that is damaged: it is counted no more, and is read.
+// TestImportRepairsADamagedContent imports a content that is damaged: it is counted no more, and is
+// read.
 func TestImportRepairsADamagedContent(t *testing.T) {
 	w := newDamagedWorld(t)
 	content := "the xyloother"

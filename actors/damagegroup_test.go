@@ -107,9 +107,9 @@ func (g *damagedGroup) has(server, project int, path string) bool {
 	return there
 }
 
-// TestFollowerKeepsEntriesOfADamagedProject writes to projects of which one is damaged on one follower, and another
-// one on the other follower. They are damaged there alone, AFTER each start, and what was written
-// to them stays in the log.
+// TestFollowerKeepsEntriesOfADamagedProject writes to projects of which one is damaged on one
+// follower, and another one on the other follower. They are damaged there alone, AFTER each start,
+// and what was written to them stays in the log.
 func TestFollowerKeepsEntriesOfADamagedProject(t *testing.T) {
 	g := newDamagedGroup(t, 3)
 	g.damage(1, 0)
@@ -230,9 +230,9 @@ func TestLeaderRefusesPurgeBesideDamage(t *testing.T) {
 	}
 }
 
-// TestLeaderRefusesToRemoveAProjectDamagedThere has a server that leads refuse to remove a project that is damaged on
-// it. One that another server has begun to remove waits for a server without damage, and so does
-// what another project had.
+// TestLeaderRefusesToRemoveAProjectDamagedThere has a server that leads refuse to remove a project
+// that is damaged on it. One that another server has begun to remove waits for a server without
+// damage, and so does what another project had.
 func TestLeaderRefusesToRemoveAProjectDamagedThere(t *testing.T) {
 	g := newDamagedGroup(t, 3)
 	g.put(2, "shared")
@@ -271,8 +271,8 @@ func TestLeaderRefusesToRemoveAProjectDamagedThere(t *testing.T) {
 	}
 }
 
-// TestFollowedErasureDoesNotWaitForADamagedProject has a follower with damage, whose log keeps entries of the project,
-// not wait for ever to erase what was purged elsewhere.
+// TestFollowedErasureDoesNotWaitForADamagedProject has a follower with damage, whose log keeps
+// entries of the project, not wait for ever to erase what was purged elsewhere.
 func TestFollowedErasureDoesNotWaitForADamagedProject(t *testing.T) {
 	g := newDamagedGroup(t, 2)
 	g.damage(1, 0)

@@ -94,7 +94,8 @@ func (w *dropWorld) followRemoval(t *testing.T) {
 	}
 }
 
-// TestNamedContentsSurviveAWrongAnswer has another server lack everything: what a project names stays.
+// TestNamedContentsSurviveAWrongAnswer has another server lack everything: what a project names
+// stays.
 func TestNamedContentsSurviveAWrongAnswer(t *testing.T) {
 	config := dropConfig(t)
 	config.AskHeld = func(_ context.Context, hashes []byte) ([]byte, error) {
@@ -124,8 +125,8 @@ func TestHeldOf(t *testing.T) {
 	}
 }
 
-// TestErasureIsWokenAfterItsEndIsPublished has followErasures not woken BEFORE the end of an erasure is
-// published: it would find nothing to do in the earlier state, and not look again.
+// TestErasureIsWokenAfterItsEndIsPublished has followErasures not woken BEFORE the end of an
+// erasure is published: it would find nothing to do in the earlier state, and not look again.
 func TestErasureIsWokenAfterItsEndIsPublished(t *testing.T) {
 	e := &Engine{}
 	e.erasing = newEraser(e)
@@ -142,9 +143,9 @@ func TestErasureIsWokenAfterItsEndIsPublished(t *testing.T) {
 	}
 }
 
-// TestDropsStayDueAfterLeavingTheGroup makes single servers of a member that has contents which others
-// have dropped: of a backup of it, of its directory AFTER it has left, and of the entries alone.
-// They drop what nobody names, and no more.
+// TestDropsStayDueAfterLeavingTheGroup makes single servers of a member that has contents which
+// others have dropped: of a backup of it, of its directory AFTER it has left, and of the entries
+// alone. They drop what nobody names, and no more.
 func TestDropsStayDueAfterLeavingTheGroup(t *testing.T) {
 	config := dropConfig(t)
 	config.NoSearch = true

@@ -165,9 +165,9 @@ func TestEvenSharesLeaveRoomForNewcomers(t *testing.T) {
 	}
 }
 
-// TestLargestHolderIsRefusedWhileAnotherWaits has a party that holds most of the memory use all of it, so that one
-// that holds less is refused. While that one waits, the larger one is refused, too, and smaller
-// ones are not.
+// TestLargestHolderIsRefusedWhileAnotherWaits has a party that holds most of the memory use all of
+// it, so that one that holds less is refused. While that one waits, the larger one is refused, too,
+// and smaller ones are not.
 func TestLargestHolderIsRefusedWhileAnotherWaits(t *testing.T) {
 	const bound = 128 << 20
 	s := newEvenShares(bound)
@@ -228,8 +228,8 @@ func TestMemoryCountsForTheCreator(t *testing.T) {
 	mustDo(t, e, given, stranger, &work.UpdateProject{Visibility: work.Private})
 }
 
-// TestLargestHolderIsEvictedFirst fills the memory with two passive projects of one owner, used just now, and
-// small ones of others that nobody uses.
+// TestLargestHolderIsEvictedFirst fills the memory with two passive projects of one owner, used
+// just now, and small ones of others that nobody uses.
 func TestLargestHolderIsEvictedFirst(t *testing.T) {
 	config := quiet(t.TempDir())
 	config.ProjectBytes = 2 << 20

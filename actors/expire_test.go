@@ -149,7 +149,8 @@ func TestSweepRecordsExpiries(t *testing.T) {
 	}
 }
 
-// TestListShowsExpiredClaimOfPassiveProject lists a passive project whose claim has run out since it was saved.
+// TestListShowsExpiredClaimOfPassiveProject lists a passive project whose claim has run out since
+// it was saved.
 func TestListShowsExpiredClaimOfPassiveProject(t *testing.T) {
 	e, project, owner := oneProject(t, nil)
 	tasks := createTasks(t, e, project, owner, 3)

@@ -162,7 +162,8 @@ func TestSharedAgainIsNotGivenUp(t *testing.T) {
 	}
 }
 
-// TestGiveUpRefusesBadHashesAndKeepsNamedContents gives up what is no list of hashes, and what a project names.
+// TestGiveUpRefusesBadHashesAndKeepsNamedContents gives up what is no list of hashes, and what a
+// project names.
 func TestGiveUpRefusesBadHashesAndKeepsNamedContents(t *testing.T) {
 	g := newGiveUpGroup(t)
 	if _, err := g.nodes[0].e.GiveUp(g.record.ID, []byte{1}); err == nil {
@@ -180,8 +181,8 @@ func TestGiveUpRefusesBadHashesAndKeepsNamedContents(t *testing.T) {
 	}
 }
 
-// TestSharingOtherContentsLeavesTheNote shares contents that have nothing to do with what was given up. The
-// note of that is not written again.
+// TestSharingOtherContentsLeavesTheNote shares contents that have nothing to do with what was given
+// up. The note of that is not written again.
 func TestSharingOtherContentsLeavesTheNote(t *testing.T) {
 	g := newGiveUpGroup(t)
 	running := beginImport(t, g.nodes[0].e, g.record)
@@ -347,8 +348,8 @@ func TestSharingNeedsContents(t *testing.T) {
 	}
 }
 
-// TestRestOfANoteIsGivenUpByAnotherEntry gives up a part of what an upload has noted, by an entry of another server. The
-// rest is given up by another entry.
+// TestRestOfANoteIsGivenUpByAnotherEntry gives up a part of what an upload has noted, by an entry
+// of another server. The rest is given up by another entry.
 func TestRestOfANoteIsGivenUpByAnotherEntry(t *testing.T) {
 	g := newGiveUpGroup(t)
 	g.lead(1)

@@ -461,7 +461,8 @@ func TestGroupSimRepeats(t *testing.T) {
 	}
 }
 
-// TestGroupSimFindsMissingRules shows what the simulation finds: groups in which a rule is missing fail.
+// TestGroupSimFindsMissingRules shows what the simulation finds: groups in which a rule is missing
+// fail.
 func TestGroupSimFindsMissingRules(t *testing.T) {
 	inMemory(t)
 	for what, change := range map[string]func(*groupSim){

@@ -109,7 +109,8 @@ func TestStrangerWaitsForNoWrite(t *testing.T) {
 	}
 }
 
-// TestProjectUnknownToTheIndexIsLoaded makes a project that the index of memberships does not know yet.
+// TestProjectUnknownToTheIndexIsLoaded makes a project that the index of memberships does not know
+// yet.
 func TestProjectUnknownToTheIndexIsLoaded(t *testing.T) {
 	e, project, owner := oneProject(t, nil)
 	saveAll(t, e)
@@ -123,8 +124,8 @@ func TestProjectUnknownToTheIndexIsLoaded(t *testing.T) {
 	}
 }
 
-// TestSuspensionEndsTurnsInPassiveProjects suspends an agent that holds the turn of a project which became
-// PRIVATE and rests, and claims in others: all of it ends.
+// TestSuspensionEndsTurnsInPassiveProjects suspends an agent that holds the turn of a project which
+// became PRIVATE and rests, and claims in others: all of it ends.
 func TestSuspensionEndsTurnsInPassiveProjects(t *testing.T) {
 	e, _, owner := oneProject(t, nil)
 	guest := register(t, e, "guest")

@@ -160,8 +160,8 @@ func newOrder() *order { return &order{done: make(chan struct{}, 1)} }
 
 func newIdentityOrder() *identityOrder { return &identityOrder{done: make(chan struct{}, 1)} }
 
-// TestHiddenProjectInTheListingIsNotShown puts a project that is not PUBLIC into the listing: it is not listed, and
-// a hit of it in the search index shows nothing.
+// TestHiddenProjectInTheListingIsNotShown puts a project that is not PUBLIC into the listing: it is
+// not listed, and a hit of it in the search index shows nothing.
 func TestHiddenProjectInTheListingIsNotShown(t *testing.T) {
 	e := start(t, quiet(filepath.Join(t.TempDir(), "data")))
 	owner := register(t, e, "owner")

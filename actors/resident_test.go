@@ -147,8 +147,8 @@ func TestLoadsThatDoNotFitAreRefused(t *testing.T) {
 	}
 }
 
-// TestWritesAreRefusedWhileMemoryIsFull refuses writes while projects take more than their bound, but not what
-// only ends something.
+// TestWritesAreRefusedWhileMemoryIsFull refuses writes while projects take more than their bound,
+// but not what only ends something.
 func TestWritesAreRefusedWhileMemoryIsFull(t *testing.T) {
 	config := quiet(t.TempDir())
 	config.ProjectBytes = 100 << 10
@@ -166,7 +166,8 @@ func TestWritesAreRefusedWhileMemoryIsFull(t *testing.T) {
 	mustDo(t, e, project, owner, private)
 }
 
-// TestContentsAreRefusedWhileTooManyAreUnpacked refuses contents while too many of them are in memory alone.
+// TestContentsAreRefusedWhileTooManyAreUnpacked refuses contents while too many of them are in
+// memory alone.
 func TestContentsAreRefusedWhileTooManyAreUnpacked(t *testing.T) {
 	config := quiet(t.TempDir())
 	config.RecentBytesMax, config.SnapshotBlobBytes = 100<<10, 1<<30

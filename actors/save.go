@@ -300,15 +300,23 @@ func (s *saver) saveAt(position uint64, taken changes) error {
 	if err := s.hook.after("cut"); err != nil {
 		return err
 	}
-	if e.blobs.NeedsMerge() && e.space.roomy(e.blobs.MergeBytes()) {
-		// A Drop may take long: it reads all projects. The next save merges what is left.
-		err := e.blobs.TryMerge()
-		if errors.Is(err, blobs.ErrCorrupt) {
-			// The snapshot is there, and merges leave the damaged pack alone from now on.
-			e.log.Error("packs are not merged; reads find which contents are damaged", "error", err)
-		} else if err != nil {
-			return fmt.Errorf("merge packs: %w", err)
-		}
+	return e.mergePacks()
+}
+
+// mergePacks merges packs if that is due and there is room.
+func (e *Engine) mergePacks() error {
+	if !e.blobs.NeedsMerge() || !e.space.roomy(e.blobs.MergeBytes()) {
+		return nil
+	}
+	// A Drop may take long: it reads all projects. The next save merges what is left.
+	err := e.blobs.TryMerge()
+	if errors.Is(err, blobs.ErrCorrupt) {
+		// The snapshot is there, and merges leave the damaged pack alone from now on.
+		e.log.Error("packs are not merged; reads find which contents are damaged", "error", err)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("merge packs: %w", err)
 	}
 	return nil
 }

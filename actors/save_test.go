@@ -35,8 +35,8 @@ func TestIdentityChangesWhileASaveRuns(t *testing.T) {
 	sameState(t, "after one more snapshot", want, fullState(t, start(t, config)))
 }
 
-// TestProjectUnloadedDuringASaveIsSaved makes a project passive after a snapshot has taken it as changed and
-// before it is written.
+// TestProjectUnloadedDuringASaveIsSaved makes a project passive after a snapshot has taken it as
+// changed and before it is written.
 func TestProjectUnloadedDuringASaveIsSaved(t *testing.T) {
 	config := quiet(filepath.Join(t.TempDir(), "data"))
 	e := start(t, config)

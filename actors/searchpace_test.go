@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestIndexingPausesByLoad goes through samples of a server. Each row is what the log has got and how much of
-// its processors was used in a second, and the pause behind a round of 100 ms then.
+// TestIndexingPausesByLoad goes through samples of a server. Each row is what the log has got and
+// how much of its processors was used in a second, and the pause behind a round of 100 ms then.
 func TestIndexingPausesByLoad(t *testing.T) {
 	processors := time.Duration(max(1, runtime.GOMAXPROCS(0)/2))
 	now := searchSample{at: time.Unix(1_000, 0), newest: 1_000_000, used: time.Hour}

@@ -10,8 +10,8 @@ import (
 	"pws/internal/id"
 )
 
-// TestImportedContentsReachOtherServers imports contents on the server that leads, in entries of contents alone,
-// and finds them on the other one, and on one that reads the log when it starts.
+// TestImportedContentsReachOtherServers imports contents on the server that leads, in entries of
+// contents alone, and finds them on the other one, and on one that reads the log when it starts.
 func TestImportedContentsReachOtherServers(t *testing.T) {
 	g := newGroup(t, 2)
 	g.atOnce = true

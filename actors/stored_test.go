@@ -192,8 +192,8 @@ func TestStoredQuotaOfParallelWrites(t *testing.T) {
 	checkAccounts(t, e)
 }
 
-// TestStoredBytesSurviveACrash compares what is counted with what another engine finds, after a crash
-// with the entries in the log, in a snapshot, and in both; and after a project is removed.
+// TestStoredBytesSurviveACrash compares what is counted with what another engine finds, after a
+// crash with the entries in the log, in a snapshot, and in both; and after a project is removed.
 func TestStoredBytesSurviveACrash(t *testing.T) {
 	limits := limited(api.StoredLimits{Agent: 1 << 30, AgentHour: 1 << 20})
 	var config Config

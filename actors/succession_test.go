@@ -21,8 +21,9 @@ func (o *overtaken) Decide(p *work.Project, stamp work.Stamp) (work.Decision, er
 	return decision, err
 }
 
-// TestDeposedActorDoesNotOverwriteFollowedState has a server lose its reign while its actor decides, and follow the new leader
-// at once. The actor's state, which nobody will see, is not written over that of the new leader.
+// TestDeposedActorDoesNotOverwriteFollowedState has a server lose its reign while its actor
+// decides, and follow the new leader at once. The actor's state, which nobody will see, is not
+// written over that of the new leader.
 func TestDeposedActorDoesNotOverwriteFollowedState(t *testing.T) {
 	for writes := range 6 {
 		t.Run(fmt.Sprint(writes), func(t *testing.T) { oneSuccessor(t, writes) })

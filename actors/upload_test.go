@@ -71,8 +71,8 @@ func statusOf(t testing.TB, e *Engine, record api.UploadRecord) api.UploadStatus
 	return state.Status
 }
 
-// TestSweepDropsContentsOfUnmadeProjects stores contents for projects that are never made: refused, or cut off
-// by a crash. The next sweep drops those that no project names.
+// TestSweepDropsContentsOfUnmadeProjects stores contents for projects that are never made: refused,
+// or cut off by a crash. The next sweep drops those that no project names.
 func TestSweepDropsContentsOfUnmadeProjects(t *testing.T) {
 	var config Config
 	e, project, owner := oneProject(t, func(c *Config) { config = *c })
@@ -119,8 +119,8 @@ func TestSweepDropsContentsOfUnmadeProjects(t *testing.T) {
 	}
 }
 
-// TestFailedImportsLeaveNoContents imports an upload again and again, and each time no project is made. No content
-// is left, although the first notes were replaced BEFORE a sweep.
+// TestFailedImportsLeaveNoContents imports an upload again and again, and each time no project is
+// made. No content is left, although the first notes were replaced BEFORE a sweep.
 func TestFailedImportsLeaveNoContents(t *testing.T) {
 	e, _, owner := oneProject(t, nil)
 	record := beginUpload(t, e, owner, "text")
@@ -169,7 +169,8 @@ func TestUploadOfPurgedContent(t *testing.T) {
 	}
 }
 
-// TestSweepWaitsForUnknownOutcomes sweeps when it is not known whether the entry of a project took effect.
+// TestSweepWaitsForUnknownOutcomes sweeps when it is not known whether the entry of a project took
+// effect.
 func TestSweepWaitsForUnknownOutcomes(t *testing.T) {
 	e, _, owner := oneProject(t, func(c *Config) { c.OnFailure = func(error) {} })
 	content := strings.Repeat("content ", 90)
@@ -270,8 +271,8 @@ func TestDeletedUploadStaysDeleted(t *testing.T) {
 	}
 }
 
-// TestUploadEndsAfterACrashBehindItsProject crashes AFTER the project of an upload is durable and BEFORE its parts
-// are removed.
+// TestUploadEndsAfterACrashBehindItsProject crashes AFTER the project of an upload is durable and
+// BEFORE its parts are removed.
 func TestUploadEndsAfterACrashBehindItsProject(t *testing.T) {
 	var config Config
 	e, _, owner := oneProject(t, func(c *Config) { config = *c })

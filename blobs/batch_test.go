@@ -23,7 +23,8 @@ func batchOf(t testing.TB, s *Store, contents [][]byte) *Batch {
 	return b
 }
 
-// TestBatchIsReadAfterReopen commits contents while others are recent, and reads them after another start.
+// TestBatchIsReadAfterReopen commits contents while others are recent, and reads them after another
+// start.
 func TestBatchIsReadAfterReopen(t *testing.T) {
 	dir := t.TempDir()
 	s := mustOpen(t, Options{Dir: dir, CacheBytes: 1})

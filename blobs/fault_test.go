@@ -427,7 +427,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestPackWithoutRoomWritesNothing refuses a pack for which there is no room, and writes nothing of it.
+// TestPackWithoutRoomWritesNothing refuses a pack for which there is no room, and writes nothing of
+// it.
 func TestPackWithoutRoomWritesNothing(t *testing.T) {
 	d := disktest.New()
 	room := func(int64) error { return nil }

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestHoldsDoesNotKeepABlob lists what is in packs, and asks for it without keeping it from being dropped.
+// TestHoldsDoesNotKeepABlob lists what is in packs, and asks for it without keeping it from being
+// dropped.
 func TestHoldsDoesNotKeepABlob(t *testing.T) {
 	s := mustOpen(t, Options{Dir: t.TempDir()})
 	defer s.Close()

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestHeldIndexesFindTheSame finds the same with indexes in memory as without, whatever has a place in it.
+// TestHeldIndexesFindTheSame finds the same with indexes in memory as without, whatever has a place
+// in it.
 func TestHeldIndexesFindTheSame(t *testing.T) {
 	s := mustOpen(t, Options{Dir: t.TempDir()})
 	r := rand.New(rand.NewPCG(1, 2))

@@ -57,8 +57,8 @@ func TestDeletedKeysTakeNoRoom(t *testing.T) {
 	wantContents(t, s, nil)
 }
 
-// TestSecondFileBeyondTheManifestIsDamage: a run that was interrupted leaves one file behind the newest manifest. A
-// file behind that one says that a manifest is missing.
+// TestSecondFileBeyondTheManifestIsDamage: a run that was interrupted leaves one file behind the
+// newest manifest. A file behind that one says that a manifest is missing.
 func TestSecondFileBeyondTheManifestIsDamage(t *testing.T) {
 	st := newStory()
 	d := st.finished(t)

@@ -390,8 +390,8 @@ func diskState(t testing.TB, dir string) string {
 	return out.String()
 }
 
-// TestEntryLikeAFrameIsNoDamage truncates a record whose entry looks like a valid later frame with the wrong
-// log number, as a client could store one. It must not be mistaken for a later record.
+// TestEntryLikeAFrameIsNoDamage truncates a record whose entry looks like a valid later frame with
+// the wrong log number, as a client could store one. It must not be mistaken for a later record.
 func TestEntryLikeAFrameIsNoDamage(t *testing.T) {
 	dir := t.TempDir()
 	tail, last := sampleLog(t, dir, 3, 1<<20)

@@ -343,8 +343,8 @@ func TestCutWhileAppending(t *testing.T) {
 	mustClose(t, l)
 }
 
-// TestSegmentCountsMatchFiles compares the committer's records of its files with the files, for entries
-// and limits of many sizes, also if the limit changes between two runs.
+// TestSegmentCountsMatchFiles compares the committer's records of its files with the files, for
+// entries and limits of many sizes, also if the limit changes between two runs.
 func TestSegmentCountsMatchFiles(t *testing.T) {
 	dir := t.TempDir()
 	pos := uint64(0)

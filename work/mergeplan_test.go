@@ -39,8 +39,8 @@ func bothChanged(t *testing.T, files, size int) (*world, id.ID) {
 	return w, space
 }
 
-// TestMergeFitsIntoOneEntry: what a merge brings fits into one entry of the log; the files beyond are in
-// conflict, as the workspace has them, and nothing of them is lost.
+// TestMergeFitsIntoOneEntry: what a merge brings fits into one entry of the log; the files beyond
+// are in conflict, as the workspace has them, and nothing of them is lost.
 func TestMergeFitsIntoOneEntry(t *testing.T) {
 	const files, size = 60, 1_000_000
 	w, space := bothChanged(t, files, size)

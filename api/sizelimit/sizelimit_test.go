@@ -237,7 +237,8 @@ func TestTextsAreShortened(t *testing.T) {
 	}
 }
 
-// TestFirstSectionGetsTheSurplus: of two sections with too much the first has more, and the second has its share.
+// TestFirstSectionGetsTheSurplus: of two sections with too much the first has more, and the second
+// has its share.
 func TestFirstSectionGetsTheSurplus(t *testing.T) {
 	d, places := newDocument()
 	sections := []Section{{Name: "one", Share: 30}, {Name: "two", Share: 20}}
@@ -305,8 +306,8 @@ func TestShortObjects(t *testing.T) {
 	}
 }
 
-// TestShortLinesComeBeforeWholeOnes: lines are short until all sections had their turn; then the first ones are whole
-// as far as there is room, and what is missing is named.
+// TestShortLinesComeBeforeWholeOnes: lines are short until all sections had their turn; then the
+// first ones are whole as far as there is room, and what is missing is named.
 func TestShortLinesComeBeforeWholeOnes(t *testing.T) {
 	build := func(most int) (list []any, names any) {
 		d, places := newDocument()

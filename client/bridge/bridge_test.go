@@ -166,7 +166,8 @@ func TestHeadersOfBothEras(t *testing.T) {
 	})
 }
 
-// TestAtMostSixteenRequestsAtOnce sends 1,000 calls at once. They are answered in the order of their ends.
+// TestAtMostSixteenRequestsAtOnce sends 1,000 calls at once. They are answered in the order of
+// their ends.
 func TestAtMostSixteenRequestsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var now, most atomic.Int32

@@ -244,7 +244,8 @@ func TestRepeatedCallsShareAKey(t *testing.T) {
 	})
 }
 
-// TestReplayMarksAreRemoved checks that the answer to a call that the bridge has repeated is the first one.
+// TestReplayMarksAreRemoved checks that the answer to a call that the bridge has repeated is the
+// first one.
 func TestReplayMarksAreRemoved(t *testing.T) {
 	const texts = `{"content":[{"type":"text","text":"{}"}`
 	const note = `,{"type":"text","text":"This is a replay."}`
@@ -414,7 +415,8 @@ func TestNotesOfProgress(t *testing.T) {
 	})
 }
 
-// TestRunningCallsGetTwoSecondsAtTheEnd checks that running calls get two seconds AFTER the input has ended, or a signal came.
+// TestRunningCallsGetTwoSecondsAtTheEnd checks that running calls get two seconds AFTER the input
+// has ended, or a signal came.
 func TestRunningCallsGetTwoSecondsAtTheEnd(t *testing.T) {
 	for name, end := range map[string]func(*host){
 		"input":  func(h *host) { _ = h.in.Close() },

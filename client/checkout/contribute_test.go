@@ -168,8 +168,9 @@ func (p *place) wantWorkspace(t *rapid.T, done Pushed, local files) {
 	}
 }
 
-// TestSecondContributionRevisesTheFirst contributes two random states of a directory, the second as a revision of the
-// first, so that it takes back what that has done. A third one without a change changes nothing.
+// TestSecondContributionRevisesTheFirst contributes two random states of a directory, the second as
+// a revision of the first, so that it takes back what that has done. A third one without a change
+// changes nothing.
 func TestSecondContributionRevisesTheFirst(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		begin := anyTree(r, "base")

@@ -17,7 +17,8 @@ func (e *expected) Fatalf(format string, args ...any) {
 	panic(e)
 }
 
-// TestSimulationFindsMissingRules shows what the simulation finds: groups in which a rule is missing fail.
+// TestSimulationFindsMissingRules shows what the simulation finds: groups in which a rule is
+// missing fail.
 func TestSimulationFindsMissingRules(t *testing.T) {
 	for what, change := range map[string]func(*simulation){
 		"without the gate and reigns":     func(s *simulation) { s.unfenced = true },

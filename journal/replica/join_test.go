@@ -173,8 +173,9 @@ func TestRefusedChanges(t *testing.T) {
 	}
 }
 
-// TestJoinWithDescriptorFromBeforeTheAddition has a member join with a descriptor from BEFORE it was added, when the others
-// have forgotten what follows it, and have descriptors that do not name it.
+// TestJoinWithDescriptorFromBeforeTheAddition has a member join with a descriptor from BEFORE it
+// was added, when the others have forgotten what follows it, and have descriptors that do not name
+// it.
 func TestJoinWithDescriptorFromBeforeTheAddition(t *testing.T) {
 	h := newHub(t, 3, func(o *Options) { steady(o); o.KeepBytes = 64 })
 	leader := h.leader()

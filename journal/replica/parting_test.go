@@ -53,8 +53,8 @@ func TestRemovedMemberVouches(t *testing.T) {
 	}
 }
 
-// TestMemberLearnsARemovalFromTheRemovedOne has a member without a leader learn from a removed one that the removal is
-// agreed on. It believes what agrees with its own log.
+// TestMemberLearnsARemovalFromTheRemovedOne has a member without a leader learn from a removed one
+// that the removal is agreed on. It believes what agrees with its own log.
 func TestMemberLearnsARemovalFromTheRemovedOne(t *testing.T) {
 	for what, one := range map[string]struct {
 		agreed, term uint64

@@ -88,7 +88,8 @@ func TestMemberThatLostItsEndListensFirst(t *testing.T) {
 	}
 }
 
-// TestMemberStopsWithoutAcknowledgedEntries has a leader name an entry that the member does not have.
+// TestMemberStopsWithoutAcknowledgedEntries has a leader name an entry that the member does not
+// have.
 func TestMemberStopsWithoutAcknowledgedEntries(t *testing.T) {
 	o, n := lone(t, 0)
 	beat := messageOf(raftpb.MsgHeartbeat, 2, 3)
