@@ -127,7 +127,7 @@ const listedProjectsMax = 10
 func (a *account) onlyProject(found []namedProject, named string) (string, error) {
 	if len(found) == 1 {
 		if one := &found[0]; one.Viewer.Role != ownerRole {
-			fmt.Fprintf(a.notices, "pws: %s is %s\n", line(named), one)
+			fmt.Fprintf(a.notices, "Project %s is %s.\n", line(named), one)
 		}
 		return found[0].ID, nil
 	}

@@ -39,7 +39,7 @@ func TestProjectNameOnALaterPage(t *testing.T) {
 	if err != nil || id != "prj_2" {
 		t.Errorf("%q, %v", id, err)
 	}
-	if said := notices.String(); said != "pws: plans is prj_2 of @eve\n" {
+	if said := notices.String(); said != "Project plans is prj_2 of @eve.\n" {
 		t.Errorf("said %q", said)
 	}
 }
