@@ -15,7 +15,7 @@ func TestWarmUpUsesNothing(t *testing.T) {
 		fleet:  callers{scripted(func() error { return nil })},
 		settle: func(context.Context) error { return nil },
 	}
-	l := load{warmup: 50 * time.Millisecond, duration: 20 * time.Millisecond}
+	l := load{warmup: 50 * time.Millisecond, duration: 300 * time.Millisecond}
 	sample, err := one.drive(t.Context(), l, 0)
 	if err != nil {
 		t.Fatal(err)
