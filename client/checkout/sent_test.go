@@ -107,6 +107,8 @@ func TestFailedPushIsForgotten(t *testing.T) {
 	}
 	p := newPlace(t, newFake(t, files{"a": "a\n"}))
 	p.server.Close()
+	// A connection that was open could take the request, and its outcome would be unknown.
+	p.tree.remote.Client.Close()
 	write(t, p.dir, files{"a": "b\n"})
 	var lost *client.UnreachableError
 	if _, err := push(t, p.tree, PushOptions{}); !errors.As(err, &lost) || p.has(pushFile) {
