@@ -300,11 +300,12 @@ func (s *saver) saveAt(position uint64, taken changes) error {
 	if err := s.hook.after("cut"); err != nil {
 		return err
 	}
-	return e.mergePacks()
+	return s.mergePacks()
 }
 
 // mergePacks merges packs if that is due and there is room.
-func (e *Engine) mergePacks() error {
+func (s *saver) mergePacks() error {
+	e := s.engine
 	if !e.blobs.NeedsMerge() || !e.space.roomy(e.blobs.MergeBytes()) {
 		return nil
 	}

@@ -120,9 +120,11 @@ func readActivity(c *Call, _ *None) (Reply, error) {
 		},
 	}
 	of := c.Service.Engine.Indexes(index.ForMemberships | index.ForTasks)
-	projects := c.shared(of.Memberships.AtLeast(c.Agent, work.Reader))
+	projects := of.Memberships.AtLeast(c.Agent, work.Reader)
+	owners := c.ownersOf(projects)
+	projects = index.ShareByOwner(projects, c.Agent, func(one id.ID) id.ID { return owners[one] })
 	claims, blocked := of.Tasks.Among(projects, b.now, activityTasksRead)
-	claims, blocked = b.chosen(projects, claims, blocked)
+	claims, blocked = b.chosen(owners, claims, blocked)
 	for _, one := range claims {
 		if view, t := b.task(one.Project, one.Task); t != nil && t.Claim != nil {
 			b.add(&b.data.Held, view, t, t.Claim)
@@ -147,12 +149,12 @@ func readActivity(c *Call, _ *None) (Reply, error) {
 	return Reply{Data: b.data}, errors.Join(b.err, err)
 }
 
-// chosen cuts the claims and the blocked tasks of projects to as many as one request reads: those
-// in projects that the caller owns, and of the others a share of each owner.
+// chosen cuts the claims and the blocked tasks of projects with these owners to as many as one
+// request reads: those in projects that the caller owns, and of the others a share of each owner.
 func (b *activityBuild) chosen(
-	projects []id.ID, claims []index.ClaimPlace, blocked []index.TaskPlace,
+	owners map[id.ID]id.ID, claims []index.ClaimPlace, blocked []index.TaskPlace,
 ) ([]index.ClaimPlace, []index.TaskPlace) {
-	agent, owners := b.call.Agent, b.call.ownersOf(projects)
+	agent := b.call.Agent
 	claims = index.ShareByOwner(claims, agent, func(one index.ClaimPlace) id.ID {
 		return owners[one.Project]
 	})

@@ -136,12 +136,13 @@ type claimSearch struct {
 	// found holds the projects with a task for the caller that were not tried yet, each with the
 	// best, the best first.
 	found []index.TaskPlace
-	// known are the projects that were looked at. tasks counts the tasks that were looked at, by the
-	// owner of their project.
-	known map[id.ID]bool
-	tasks map[id.ID]int
-	tries int
-	reply Reply
+	// known are the projects that were looked at. looked counts the tasks that were looked at, and
+	// ofOwner those of each owner of projects.
+	known   map[id.ID]bool
+	looked  int
+	ofOwner map[id.ID]int
+	tries   int
+	reply   Reply
 	// full is the QUOTA_EXCEEDED of a project in which the caller is not a member; inAll means that
 	// it is the quota for all such projects.
 	full  error
@@ -156,7 +157,7 @@ type claimSearch struct {
 func (c *Call) newClaimSearch(command *work.ClaimNext) *claimSearch {
 	return &claimSearch{
 		call: c, command: command, now: c.Service.Engine.Now(), known: map[id.ID]bool{},
-		tasks: map[id.ID]int{},
+		ofOwner: map[id.ID]int{},
 	}
 }
 
@@ -285,13 +286,14 @@ func (s *claimSearch) look(project id.ID) {
 		return
 	}
 	waiting, whole := true, true
+	left := min(claimTasksMax-s.looked, claimOwnerMax-s.ofOwner[view.Owner])
+	looked := 0
 	view.OpenTasks(s.now, func(t *work.Task) bool {
-		if s.tasks[id.ID{}] == claimTasksMax || s.tasks[view.Owner] == claimOwnerMax {
+		if looked == left {
 			whole, s.more = false, true
 			return false
 		}
-		s.tasks[id.ID{}]++
-		s.tasks[view.Owner]++
+		looked++
 		if view.Waits(t) {
 			return true
 		}
@@ -301,6 +303,8 @@ func (s *claimSearch) look(project id.ID) {
 		s.add(index.TaskPlace{TaskPosition: placeOf(t), Project: project})
 		return false
 	})
+	s.looked += looked
+	s.ofOwner[view.Owner] += looked
 	if waiting && whole {
 		engine.Indexes(index.ForTasks).Tasks.Park(project, view.Revision)
 	}

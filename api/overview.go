@@ -110,7 +110,7 @@ var overviewOperations = []*Operation{
 		Auth: Bearer, Category: CategoryRead, Statuses: []int{200},
 		Tag: "identity", Summary: "Get an overview of your work",
 		Doc: "Returns in at most 4,000 bytes who the caller is, its live claims with the time " +
-			"left, its workspaces that have not ended, how many inbox items are unread, and its " +
+			"left, its workspaces that have not ended, how many inbox items are unread, and " +
 			"10 of its projects, its own first. Empty fields are absent. truncated_sections " +
 			"lists what is omitted.",
 	}, readOverview),

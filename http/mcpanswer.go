@@ -61,8 +61,7 @@ func (x *exchange) endResult(body []byte) []byte {
 func replayNote(firstAt int64) string {
 	return "This is a replay: the idempotency_key was used before, and this is the answer that was " +
 		"given at " + jsonschema.TimeText(firstAt) + ". Nothing was done now, and what the answer " +
-		"shows may " +
-		"have changed or ended since. To do it again, call with a new idempotency_key."
+		"shows may have changed or ended since. To do it again, call with a new idempotency_key."
 }
 
 // toolResult writes the data of a tool, or its error, as structured content and as text. A replay

@@ -26,7 +26,7 @@ func (p *plan) followRenames() {
 			pairs[there.Hash].come = append(pairs[there.Hash].come, name)
 		}
 	}
-	p.moves = map[string]string{}
+	p.moves, p.vacated = map[string]string{}, map[string]bool{}
 	for hash, one := range pairs {
 		if len(one.gone) != 1 || len(one.come) != 1 {
 			continue
@@ -37,7 +37,7 @@ func (p *plan) followRenames() {
 			p.local[to].exists() || reserved(from) != "" || reserved(to) != "" {
 			continue
 		}
-		p.moves[to] = from
+		p.moves[to], p.vacated[from] = from, true
 		p.effects = append(p.effects, effect{Path: from, Before: here.hash})
 		p.done.Deleted = append(p.done.Deleted, from)
 		p.done.Merged = append(p.done.Merged, to)
@@ -49,7 +49,7 @@ func (p *plan) followRenames() {
 // moved reports whether a path is one of a rename that is followed.
 func (p *plan) moved(name string) bool {
 	_, to := p.moves[name]
-	return to || slices.Contains(slices.Collect(maps.Values(p.moves)), name)
+	return to || p.vacated[name]
 }
 
 // stageMoves stages what is here for the paths to which the server has renamed it.

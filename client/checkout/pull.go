@@ -33,7 +33,9 @@ type plan struct {
 	// sources are where contents of the base are read that its changeset does not have.
 	sources map[string]source
 	// moves are the renames of the server that changed files follow: the path before by that of now.
-	moves map[string]string
+	// vacated are the paths before.
+	moves   map[string]string
+	vacated map[string]bool
 	// decided are the workspaces whose submissions no later pull needs.
 	decided []string
 }
