@@ -41,9 +41,9 @@ type nemesisInput struct {
 	number uint64
 }
 
-// nemesisOutput is what was answered. Of a file, value is the text; of a state, number is the
-// version, too; of a task they are the holder and its fencing token; of a discussion value has all
-// texts.
+// nemesisOutput is what was answered. Of a file, value is the text, and number the place of a write
+// among all writes, or 0 before settle; of a state, number is the version, too; of a task they are
+// the holder and its fencing token; of a discussion value has all texts.
 type nemesisOutput struct {
 	outcome nemesisOutcome
 	value   string
@@ -78,22 +78,22 @@ func describeNemesis(in nemesisInput, out nemesisOutput) string {
 }
 
 // nemesisStep returns whether an operation may have been answered so, and the state AFTER it. The
-// number of a file and of a discussion is always 0. That of a task is the newest fencing token,
-// which readers see while somebody holds it.
+// number of a file counts its writes, which readers do not see; that of a discussion is always 0.
+// That of a task is the newest fencing token, which readers see while somebody holds it.
 func nemesisStep(s nemesisState, in nemesisInput, out nemesisOutput) (bool, nemesisState) {
 	kind, _, _ := strings.Cut(in.object, " ")
 	possible, next := true, nemesisState{in.value, s.number + 1}
-	if kind == "file" {
-		next.number = 0
-	}
 	switch in.action {
 	case nemesisRead:
-		if kind == "task" && out.value == "" {
-			return s.value == "", s
+		if kind == "file" || kind == "task" && out.value == "" {
+			return s.value == out.value, s
 		}
 		return s == nemesisState{out.value, out.number}, s
 	case nemesisReplace:
-		possible = s.number == in.number && (kind != "file" || s.value == in.old)
+		possible = s.number == in.number
+		if kind == "file" {
+			possible = s.value == in.old
+		}
 	case nemesisClaim:
 		possible = s.value == ""
 	case nemesisRelease:
@@ -176,6 +176,41 @@ func (h *nemesisHistory) effect(world *nemesisWorld, in nemesisInput, outcome ne
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.mu.effects[in.value] = nemesisEffect{world, in, outcome}
+}
+
+// settle replaces what clients know of their changesets and comments in a world by what is there at
+// the end: names are those of all changesets, newest first, and of all comments. Writes of unknown
+// outcome then have one, and those to a file their places. Without it, the search for an order
+// would have to try each of them at any time, which takes too long if a fault lasts.
+func (h *nemesisHistory) settle(world *nemesisWorld, names []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	places, counts := map[string]uint64{}, map[string]uint64{}
+	for _, name := range slices.Backward(names) {
+		object := h.mu.effects[name].input.object
+		counts[object]++
+		places[name] = counts[object]
+	}
+	ended := h.now()
+	var operations []porcupine.Operation
+	for _, operation := range h.mu.operations {
+		in, out := operation.Input.(nemesisInput), operation.Output.(nemesisOutput)
+		if h.mu.effects[in.value].world == world && out.outcome != nemesisRefused {
+			place, there := places[in.value]
+			switch {
+			case there:
+				out.outcome = nemesisDone
+				if strings.HasPrefix(in.object, "file ") {
+					out.number = place
+				}
+				operation.Output, operation.Return = out, min(operation.Return, ended)
+			case out.outcome == nemesisUnknown:
+				continue
+			}
+		}
+		operations = append(operations, operation)
+	}
+	h.mu.operations = operations
 }
 
 // problem records an answer that nobody may get.

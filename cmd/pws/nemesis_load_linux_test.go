@@ -250,21 +250,26 @@ func (l *nemesisLoad) examine() {
 	l.t.Helper()
 	for _, world := range l.worlds {
 		counts := map[string]int{}
-		var first []string
+		var first, names []string
 		for i := range l.group.members {
 			host := l.group.host(i)
 			if err := l.workers[i].readAll(host, world); err != nil {
 				l.t.Fatal(err)
 			}
-			all := l.everything(host, world, func(trace string) { counts[trace]++ })
+			var traces []string
+			all := l.everything(host, world, func(name string) { traces = append(traces, name) })
+			for _, name := range traces {
+				counts[name]++
+			}
 			if i == 0 {
-				first = all
+				first, names = all, traces
 			}
 			if difference := cmp.Diff(first, all); difference != "" {
 				l.t.Errorf("%s differs from the first member: %s", host, difference)
 			}
 		}
 		l.checkEffects(world, counts)
+		l.history.settle(world, names)
 	}
 }
 
@@ -297,8 +302,8 @@ func (l *nemesisLoad) checkEffects(world *nemesisWorld, counts map[string]int) {
 	l.t.Logf("%s: %d acknowledged writes are on all members once", world.project, done)
 }
 
-// everything is what a member answers about a world. trace gets the names of all writes in it. A
-// cursor is valid on all members, but no two are equal.
+// everything is what a member answers about a world. trace gets the names of all changesets in it,
+// newest first, and of all comments. A cursor is valid on all members, but no two are equal.
 func (l *nemesisLoad) everything(
 	host string, world *nemesisWorld, trace func(name string),
 ) (all []string) {
