@@ -35,7 +35,8 @@ type Resume struct {
 	Files []ResumeFile `json:"files,omitzero"`
 	// Unfinished tasks.
 	Tasks *ResumeTasks `json:"tasks,omitzero"`
-	// Failed approaches from all handoffs: newest first, duplicates once.
+	// Failed approaches from all handoffs: newest first, duplicates once. This list and the following
+	// leave out handoffs of blocked agents.
 	Failures []ResumeFailure `json:"failures,omitzero"`
 	// Decisions from the state and all handoffs: newest first, duplicates once.
 	Decisions []ResumeDecision `json:"decisions,omitzero"`

@@ -136,7 +136,8 @@ func (b *resumeBuild) collect(kind *noteKind, handoffs []*work.Handoff) ([]noteI
 	return r.notes, more
 }
 
-// walk takes the notes of the handoffs and of the state, and reports whether some were left out.
+// walk takes the notes of the handoffs and of the state, and reports whether some were left out for
+// want of room. Handoffs of blocked agents are passed over.
 func (b *resumeBuild) walk(r *notesRead, handoffs []*work.Handoff) (more bool) {
 	state, kind := b.project.State(), r.kind
 	var ofState []string
@@ -151,7 +152,7 @@ func (b *resumeBuild) walk(r *notesRead, handoffs []*work.Handoff) (more bool) {
 				return true
 			}
 		}
-		if !handoff.Has(kind.notes) {
+		if !handoff.Has(kind.notes) || b.blocked[handoff.Author] {
 			continue
 		}
 		notes, texts := kind.of(&b.whole(handoff).Continuation)

@@ -27,6 +27,8 @@ type resumeBuild struct {
 	// shown is the newest handoff, first the newest of a member, and guest that of an agent that is
 	// no member if it is newer; nil for none.
 	shown, first, guest *work.Handoff
+	// blocked are the agents that may no longer write in the project: none of their notes is shown.
+	blocked map[id.ID]bool
 	// handoffs have the texts that were read; handoffBytes is their size.
 	handoffs     map[id.ID]*work.Handoff
 	handoffBytes int
@@ -255,6 +257,14 @@ func (b *resumeBuild) findHandoffs() {
 	b.first = b.shown
 	if b.shown != nil && b.project.RoleOf(b.shown.Author) == work.NoRole {
 		b.first, b.guest = b.project.MembersHandoff(), b.shown
+	}
+	blocks := b.project.Blocks()
+	if len(blocks) == 0 {
+		return
+	}
+	b.blocked = make(map[id.ID]bool, len(blocks))
+	for i := range blocks {
+		b.blocked[blocks[i].Agent] = true
 	}
 }
 
