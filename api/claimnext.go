@@ -23,14 +23,18 @@ type ClaimNext struct {
 
 const (
 	// claimTriesMax is the maximum number of projects in which one request tries to claim. Each try
-	// is stored, and is made only where the published view has a task that the caller may claim.
-	claimTriesMax = 50
+	// is stored, and is made only where the published view has a task that the caller may claim and
+	// that no other request is about to get, as long as there is such a project.
+	claimTriesMax = 200
 	// claimFirst is the number of public projects that are looked at first. If they have no task for
 	// the caller, claimProjectsMax others are chosen among claimOffersMax, shared by owner: most
 	// requests need no more than the first.
 	claimFirst       = 32
 	claimProjectsMax = 200
 	claimOffersMax   = 10_000
+	// claimSkillsMax is the maximum number of skills for which public projects are looked for by
+	// their tasks' terms, if the best public projects have no task for the caller.
+	claimSkillsMax = 20
 	// ownWorkMax is the maximum number of the caller's projects that one request reads, shared by
 	// owner.
 	ownWorkMax = 200
@@ -136,6 +140,9 @@ type claimSearch struct {
 	// found holds the projects with a task for the caller that were not tried yet, each with the
 	// best, the best first.
 	found []index.TaskPlace
+	// late are those in which other requests are about to get all tasks for the caller. They are
+	// tried when there is nothing else, because these requests may fail.
+	late []id.ID
 	// known are the projects that were looked at. looked counts the tasks that were looked at, and
 	// ofOwner those of each owner of projects.
 	known   map[id.ID]bool
@@ -169,6 +176,9 @@ func (s *claimSearch) run() (Reply, error) {
 	if s.tryBefore(index.TaskPosition{}); s.more && !s.over {
 		s.own(s.call.memberWork())
 		s.tryBefore(index.TaskPosition{})
+	}
+	for i := 0; i < len(s.late) && !s.over; i++ {
+		s.tryOrDefer(s.late[i], false)
 	}
 	if s.err == nil && s.reply.Data == nil {
 		switch {
@@ -240,10 +250,35 @@ func (s *claimSearch) public() {
 	places, more = tasks.Offered(term, s.now, claimOffersMax)
 	places = slices.DeleteFunc(places, func(one index.TaskPlace) bool { return s.known[one.Project] })
 	if s.more = s.more || more || len(places) > claimProjectsMax; len(places) > claimProjectsMax {
-		places = s.call.sharedPlaces(places)[:claimProjectsMax]
-		slices.SortFunc(places, func(a, b index.TaskPlace) int { return a.Compare(b.TaskPosition) })
+		places = s.chosen(places)
 	}
-	s.lookAt(places)
+	if s.lookAt(places); !s.more {
+		return
+	}
+	// The best projects may all ask for other skills.
+	for _, skill := range s.command.Skills[:min(len(s.command.Skills), claimSkillsMax)] {
+		if s.tryBefore(index.TaskPosition{}); s.over {
+			return
+		}
+		places, _ := tasks.Offered(index.FoldTerm(skill), s.now, claimFirst)
+		s.lookAt(places)
+	}
+}
+
+// chosen chooses claimProjectsMax of more places: first projects in which no other request is
+// claiming, shared by owner.
+func (s *claimSearch) chosen(places []index.TaskPlace) []index.TaskPlace {
+	var free, busy []index.TaskPlace
+	for _, place := range places {
+		if s.call.Service.underWay.busy(place.Project) {
+			busy = append(busy, place)
+		} else {
+			free = append(free, place)
+		}
+	}
+	shared := append(s.call.sharedPlaces(free), s.call.sharedPlaces(busy)...)[:claimProjectsMax]
+	slices.SortFunc(shared, func(a, b index.TaskPlace) int { return a.Compare(b.TaskPosition) })
+	return shared
 }
 
 // sharedPlaces sorts the places of projects with index.ShareByOwner.
@@ -272,17 +307,11 @@ func (s *claimSearch) lookAt(places []index.TaskPlace) {
 // look finds the best task for the caller in a project where it may claim.
 func (s *claimSearch) look(project id.ID) {
 	s.known[project] = true
-	engine, agent := s.call.Service.Engine, s.call.Agent
-	view, err := Intact(engine.Project(project))
+	view, err := s.open(project)
 	if err != nil {
 		s.err, s.over = err, true
-		return
 	}
-	if view == nil || view.Status != work.Active || s.command.Authorize(view, agent) != nil ||
-		view.Visibility != work.Public && view.RoleOf(agent) == work.NoRole {
-		return
-	}
-	if _, blocked := view.Block(agent); blocked {
+	if view == nil {
 		return
 	}
 	waiting, whole := true, true
@@ -306,8 +335,45 @@ func (s *claimSearch) look(project id.ID) {
 	s.looked += looked
 	s.ofOwner[view.Owner] += looked
 	if waiting && whole {
-		engine.Indexes(index.ForTasks).Tasks.Park(project, view.Revision)
+		s.call.Service.Engine.Indexes(index.ForTasks).Tasks.Park(project, view.Revision, s.now)
 	}
+}
+
+// open returns the view of a project in which the caller may claim; nil for others.
+func (s *claimSearch) open(project id.ID) (*work.Project, error) {
+	agent := s.call.Agent
+	view, err := Intact(s.call.Service.Engine.Project(project))
+	if err != nil {
+		return nil, err
+	}
+	if view == nil || view.Status != work.Active || s.command.Authorize(view, agent) != nil ||
+		view.Visibility != work.Public && view.RoleOf(agent) == work.NoRole {
+		return nil, nil
+	}
+	if _, blocked := view.Block(agent); blocked {
+		return nil, nil
+	}
+	return view, nil
+}
+
+// hasMore reports whether a project has more tasks for the caller than a number.
+func (s *claimSearch) hasMore(project id.ID, than int) (more bool) {
+	view, err := s.open(project)
+	if err != nil || view == nil {
+		return false
+	}
+	looked := 0
+	view.OpenTasks(s.now, func(t *work.Task) bool {
+		if looked++; looked > claimOwnerMax {
+			return false
+		}
+		if !view.Waits(t) && s.command.Fits(t) {
+			than--
+		}
+		more = than < 0
+		return !more
+	})
+	return more
 }
 
 func placeOf(t *work.Task) index.TaskPosition {
@@ -327,8 +393,21 @@ func (s *claimSearch) tryBefore(place index.TaskPosition) {
 	for !s.over && len(s.found) > 0 && (all || s.found[0].Compare(place) < 0) {
 		next := s.found[0].Project
 		s.found = s.found[1:]
-		s.over = !s.try(next)
+		s.tryOrDefer(next, true)
 	}
+}
+
+// tryOrDefer tries a project, or, if it may be deferred, tries it at the end because other requests
+// are about to get all tasks for the caller.
+func (s *claimSearch) tryOrDefer(project id.ID, deferrable bool) {
+	underWay := &s.call.Service.underWay
+	ahead := underWay.enter(project)
+	defer underWay.leave(project)
+	if deferrable && ahead > 0 && !s.hasMore(project, ahead) {
+		s.late = append(s.late, project)
+		return
+	}
+	s.over = !s.try(project)
 }
 
 // try claims in one project. It reports whether to continue, which is the case if the project

@@ -2,6 +2,8 @@ package api_test
 
 import (
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
 
 	"pws/api"
@@ -249,5 +251,75 @@ func TestClaimNextLooksAtALimitedNumberOfTasks(t *testing.T) {
 	fill(work.PriorityNormal, 2)
 	if err := claim(); fault.CodeOf(err) != fault.TaskNotFound {
 		t.Errorf("behind 20,000 tasks: %v", err)
+	}
+}
+
+// Agents that ask at the same time get a task each, as long as there are enough: none of them gives
+// up because others were faster in many projects.
+func TestClaimNextOfManyAgents(t *testing.T) {
+	const crowd = 120
+	o := newTestEngine(t)
+	owner := o.register("owner")
+	agents := make([]*testAgent, crowd)
+	for i := range agents {
+		agents[i] = o.register(fmt.Sprint("agent", i))
+		tasks := []work.Priority{work.PriorityNormal}
+		if i%10 == 0 {
+			tasks = append(tasks, work.PriorityHigh, work.PriorityUrgent)
+		}
+		o.project(owner, work.Public, tasks...)
+	}
+	// All are choosing before the first claims.
+	var choosing, running sync.WaitGroup
+	choosing.Add(crowd)
+	var first sync.Map
+	o.before = func(order api.Order) error {
+		if _, claims := order.Command.(*work.ClaimNext); !claims {
+			return nil
+		}
+		if _, again := first.LoadOrStore(order.Agent, true); !again {
+			choosing.Done()
+			choosing.Wait()
+		}
+		return nil
+	}
+	claimed := make([]string, crowd)
+	for i, agent := range agents {
+		running.Go(func() {
+			var err error
+			if claimed[i], _, err = o.claimNext(agent, fmt.Sprint("key", i)); err != nil {
+				t.Errorf("agent %d: %v", i, err)
+			}
+		})
+	}
+	running.Wait()
+	slices.Sort(claimed)
+	if got := len(slices.Compact(claimed)); got != crowd {
+		t.Errorf("%d agents claimed %d tasks", crowd, got)
+	}
+}
+
+// A task for the caller's skills is found behind many projects that ask for others.
+func TestClaimNextFindsSkillsBehindOthers(t *testing.T) {
+	o := newTestEngine(t)
+	owner, agent := o.register("owner"), o.register("agent")
+	for range 240 {
+		project, _ := o.project(owner, work.Public)
+		o.give(owner, project, &work.CreateTask{
+			Spec: work.TaskSpec{Title: "task", Priority: work.PriorityHigh, Skills: []string{"cobol"}},
+		})
+	}
+	project, _ := o.project(owner, work.Public)
+	wanted := o.give(owner, project, &work.CreateTask{
+		Spec: work.TaskSpec{Title: "task", Priority: work.PriorityLow, Skills: []string{"rust"}},
+	})
+	_, data, err := o.call(agent, request{
+		operation: "task.claim_next", body: `{"skills":["go","rust"]}`,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := data["task"].(map[string]any)["id"]; got != wanted.Subject.Format(id.Task) {
+		t.Errorf("claimed %v", got)
 	}
 }

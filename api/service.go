@@ -22,6 +22,7 @@ type Service struct {
 	cursors   *cursor.Codec
 	// choosing holds the keys of running requests that have not chosen a project yet.
 	choosing sync.Map
+	underWay claimsUnderWay
 	claims   claimLocks
 	reports  *reportShares
 	// These remember results that take long and depend on immutable contents alone. See edition.

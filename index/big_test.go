@@ -76,9 +76,29 @@ func TestParkAfterAChange(t *testing.T) {
 		// Any change offers the project again.
 		tasks.Reach(project, c.reached)
 		tasks.Put(project, bigEntry(1))
-		tasks.Park(project, c.seen)
+		tasks.Park(project, c.seen, 0)
 		if found, _ := tasks.Offered("", 0, 9); len(found) != c.offered {
 			t.Errorf("parked by revision %d at %d, %d are offered", c.seen, c.reached, len(found))
+		}
+	}
+}
+
+// TestParkAfterAnExpiry parks a project as it was before a claim has expired.
+func TestParkAfterAnExpiry(t *testing.T) {
+	for _, c := range []struct {
+		looked  int64
+		offered int
+	}{{9, 1}, {10, 0}, {12, 0}} {
+		tasks, project := NewTasks(), id.ID{1}
+		claimed := bigEntry(1)
+		claimed.Status, claimed.Until, claimed.Then = work.TaskInProgress, 10, work.TaskOpen
+		all := ProjectTasks{Active: true}
+		all.Public, all.Entries = true, []TaskEntry{claimed, bigEntry(2)}
+		tasks.Replace(project, all)
+		tasks.Offered("", 10, 9)
+		tasks.Park(project, 0, c.looked)
+		if found, _ := tasks.Offered("", 12, 9); len(found) != c.offered {
+			t.Errorf("parked by a look at %d, %d are offered, want %d", c.looked, len(found), c.offered)
 		}
 	}
 }

@@ -278,7 +278,7 @@ func (d drawn) step(tasks *Tasks, model *tasksModel) {
 	case 9:
 		// A reader has looked at the project, so claims that have expired are moved.
 		tasks.Offered("", model.now, 1)
-		if tasks.Park(project, 0); model.projects[project] != nil {
+		if tasks.Park(project, 0, model.now); model.projects[project] != nil {
 			model.parked[project] = true
 		}
 	default:

@@ -170,13 +170,17 @@ func (t *Tasks) Reach(project id.ID, revision uint64) {
 	}
 }
 
-// Park withdraws the offer of a project of which a reader has seen, in the state of a revision,
-// that all OPEN tasks wait for others. It is offered again when one of its tasks changes. The index
-// itself does not know which tasks wait: when a task is done that a thousand others wait for, an
-// update would have to move them all.
-func (t *Tasks) Park(project id.ID, revision uint64) {
+// Park withdraws the offer of a project of which a reader has seen, in the state of a revision and
+// at a time, that all OPEN tasks wait for others. It has no effect if a claim has expired since,
+// because its task may be OPEN and wait for none. The project is offered again when one of its
+// tasks changes. The index itself does not know which tasks wait: when a task is done that a
+// thousand others wait for, an update would have to move them all.
+func (t *Tasks) Park(project id.ID, revision uint64, now int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.orders.moved.compare(lastOf(now)) > 0 {
+		return
+	}
 	if p := t.mu.projects[project]; p != nil && p.kept.revision <= revision && !p.kept.parked {
 		t.withdraw(p, nil)
 		p.kept.parked = true
