@@ -85,8 +85,11 @@ func (c *BlockAgent) Decide(p *Project, stamp Stamp) (Decision, error) {
 
 // withReopened adds the events that open the tasks whose results of an agent await a member, also
 // those whose claims the events end, until there are OrderEventsMax. The results stay with the
-// tasks, as the agent's.
+// tasks, as the agent's. In a COMMUNITY project no result awaits a member.
 func (p *Project) withReopened(events []Event, agent id.ID) []Event {
+	if MayWork.Require(p, agent) == nil {
+		return events
+	}
 	reopen := func(t *Task) bool {
 		if len(events) >= OrderEventsMax {
 			return false

@@ -115,8 +115,9 @@ const (
 	GuestClaimsMax      = 5
 	GuestClaimsInAllMax = 20
 	// GuestUnconfirmedMax is the number of tasks IN_REVIEW that wait for a member to confirm what one
-	// agent has finished, from which on that agent claims no more in the project.
-	GuestUnconfirmedMax = 100
+	// agent has finished, from which on that agent claims no more in the project. It does not limit
+	// agents in a COMMUNITY project, which need no member to confirm what they do.
+	GuestUnconfirmedMax = 1000
 
 	// TurnSeconds is the duration of a turn after the last write in its workspace.
 	TurnSeconds = 1800

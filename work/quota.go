@@ -133,7 +133,11 @@ func (p *Project) QuotaUsages(agent id.ID, now int64) (all []QuotaUsage) {
 		return nil
 	}
 	own := p.usageOf(agent).on(now)
+	free := MayWork.Require(p, agent) == nil
 	for kind := range quotas {
+		if quotaKind(kind) == quotaUnconfirmed && free {
+			continue
+		}
 		if of := &quotas[kind]; of.each < math.MaxInt {
 			all = append(all, QuotaUsage{
 				Quota: of.name + "_of_agent", Used: own.counts[kind], Limit: of.each,

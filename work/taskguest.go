@@ -152,6 +152,9 @@ func (p *Project) requireClaimQuota(agent id.ID, elsewhere int) error {
 	case here+elsewhere >= GuestClaimsInAllMax:
 		return errQuota(QuotaClaimsInAll, GuestClaimsInAllMax)
 	}
+	if MayWork.Require(p, agent) == nil {
+		return nil
+	}
 	// DONE ends the claim of a guest. Without this limit one guest could take all open tasks.
 	return p.requireQuota(agent, quotaUnconfirmed, 1)
 }
