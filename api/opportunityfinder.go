@@ -24,10 +24,13 @@ const (
 	finderWordProjects = 10
 	// finderOffers is the number of projects with OPEN tasks among which candidates are chosen.
 	finderOffers = 1000
-	// finderTasksEach is the maximum number of tasks that are found in a project, finderTasksRead
-	// the number of those that are read to find them.
+	// finderTasksEach is the number of tasks that are found in each project at first. Only if those
+	// of all projects together are too few, more are.
 	finderTasksEach = 10
-	finderTasksRead = 2000
+	// finderReadEach is the maximum number of tasks that are read in a project to find some that do
+	// not wait for others, finderReadMax that of one request.
+	finderReadEach = 20_000
+	finderReadMax  = 100_000
 	// reviewHighMillis is the age from which on a review has a high priority.
 	reviewHighMillis = 3 * 24 * 3600 * 1000
 )
@@ -44,6 +47,10 @@ type opportunityFinder struct {
 	// views are the projects that were read, nil for unavailable ones.
 	views map[id.ID]*candidateProject
 	seen  map[id.ID]bool
+	// read counts the tasks that were read to find some that do not wait.
+	read int
+	// cut means that a project has more tasks than were asked for.
+	cut bool
 	// offers are the found opportunities. They are rendered later, because most of them are
 	// never shown.
 	offers []*offer
@@ -133,26 +140,35 @@ func (h *opportunityFinder) add(found offer) {
 
 // findTasks finds tasks that the caller may claim now.
 func (h *opportunityFinder) findTasks() {
-	tasks, now := h.tasks()
-	for _, word := range h.wanted {
-		for _, project := range h.offered(word, h.each(finderWord)) {
-			h.tasksOf(project, finderTasksEach, word)
-		}
-		for _, project := range tasks.Working(word, now, h.each(finderWordProjects)) {
-			h.tasksOf(project, finderTasksEach, "")
-		}
-	}
-	if !h.asked {
-		for _, project := range h.offered("", min(2*h.limit, finderProjectsMax)) {
-			h.tasksOf(project, finderTasksEach, "")
-		}
+	before := len(h.offers)
+	h.findTasksEach(finderTasksEach)
+	if h.cut && len(h.offers)-before < h.limit {
+		h.findTasksEach(h.limit)
 	}
 	if h.call.Session == nil {
 		return
 	}
 	own := h.call.ownWork()
 	for _, project := range own[:min(len(own), finderProjects)] {
-		h.tasksOf(project, finderOwn, "")
+		h.tasksOf(project, finderOwn)
+	}
+}
+
+// findTasksEach finds up to most tasks of each of the best public projects.
+func (h *opportunityFinder) findTasksEach(most int) {
+	tasks, now := h.tasks()
+	for _, word := range h.wanted {
+		for _, project := range h.offered(word, h.each(finderWord)) {
+			h.tasksWith(project, most, word)
+		}
+		for _, project := range tasks.Working(word, now, h.each(finderWordProjects)) {
+			h.tasksOf(project, most)
+		}
+	}
+	if !h.asked {
+		for _, project := range h.offered("", min(2*h.limit, finderProjectsMax)) {
+			h.tasksOf(project, most)
+		}
 	}
 }
 
@@ -176,33 +192,67 @@ func (h *opportunityFinder) tasks() (*index.Tasks, int64) {
 	return engine.Indexes(index.ForTasks | index.ForSubjects).Tasks, engine.Now()
 }
 
-// tasksOf reads up to most tasks of a project that can be claimed and have a term. The empty term
-// matches all.
-func (h *opportunityFinder) tasksOf(project id.ID, most int, term string) {
+// tasksWith finds up to most tasks of a project that can be claimed and have a term.
+func (h *opportunityFinder) tasksWith(project id.ID, most int, term string) {
 	view := h.view(project)
 	if view == nil {
 		return
 	}
-	looked := 0
-	view.OpenTasks(h.call.Now, func(t *work.Task) bool {
-		if looked++; looked > finderTasksRead || view.Waits(t) {
-			return looked <= finderTasksRead
+	tasks, now := h.tasks()
+	for _, task := range tasks.With(project, term, now, h.readLeft()) {
+		h.read++
+		if t, ok := view.Task(task, h.call.Now); ok && !h.take(view, t, &most) {
+			return
 		}
-		if term != "" && !index.HasTerm(t, term) {
-			return true
-		}
-		if !h.seen[t.ID] {
-			h.seen[t.ID] = true
-			h.task(view, t)
-		}
-		most--
-		return most > 0
-	})
+	}
 }
 
-// task evaluates one task.
+// readLeft is the number of tasks that may be read in another project.
+func (h *opportunityFinder) readLeft() int { return min(finderReadEach, finderReadMax-h.read) }
+
+// tasksOf finds up to most tasks of a project that can be claimed. A project in which all wait for
+// others is no longer offered.
+func (h *opportunityFinder) tasksOf(project id.ID, most int) {
+	view := h.view(project)
+	if view == nil {
+		return
+	}
+	left, waiting, whole := h.readLeft(), true, true
+	view.OpenTasks(h.call.Now, func(t *work.Task) bool {
+		if left--; left < 0 {
+			whole = false
+			return false
+		}
+		h.read++
+		waiting = waiting && view.Waits(t)
+		return h.take(view, t, &most)
+	})
+	if waiting && whole {
+		tasks, _ := h.tasks()
+		tasks.Park(project, view.Revision, h.call.Now)
+	}
+}
+
+// take evaluates a task if it can be claimed and counts it. It reports whether to go on.
+func (h *opportunityFinder) take(view *candidateProject, t *work.Task, most *int) bool {
+	if t.Status != work.TaskOpen || t.Claim != nil || view.Waits(t) {
+		return true
+	}
+	if *most == 0 {
+		h.cut = true
+		return false
+	}
+	*most--
+	if !h.seen[t.ID] {
+		h.seen[t.ID] = true
+		h.task(view, t)
+	}
+	return true
+}
+
+// task evaluates one task that can be claimed.
 func (h *opportunityFinder) task(view *candidateProject, t *work.Task) {
-	if !view.claims || t.Status != work.TaskOpen || t.Claim != nil || view.Waits(t) {
+	if !view.claims {
 		return
 	}
 	var about subjects

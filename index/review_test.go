@@ -15,7 +15,7 @@ type reviewsModel map[id.ID]*ProjectReviews
 func (m reviewsModel) public(term string, author id.ID) (places []ReviewPlace) {
 	for project, p := range m {
 		for _, entry := range p.Entries {
-			if p.Public && entry.Author != author && (term == "" || has(entry.Terms, term)) {
+			if p.Public && entry.Author != author && (term == "" || entry.Terms.has(term)) {
 				places = append(places, ReviewPlace{entry.Contribution, project})
 			}
 		}

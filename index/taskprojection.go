@@ -69,12 +69,6 @@ func taskTerms(spec *work.TaskSpec) Terms {
 	return MakeTerms(words...)
 }
 
-// HasTerm reports whether a task is found by a term.
-func HasTerm(t *work.Task, wanted string) (found bool) {
-	taskTerms(&t.Spec).each(func(term string) { found = found || term == wanted })
-	return found
-}
-
 // TasksOf returns everything to store for a project.
 func TasksOf(p *work.Project) (all ProjectTasks) {
 	if all.Entries = unfinishedTasks(p); len(all.Entries) > 0 {

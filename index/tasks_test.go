@@ -101,15 +101,24 @@ func (m *tasksModel) own(agent id.ID) (projects []id.ID) {
 	return projects
 }
 
-// offered returns the projects that have a task with a term, each with the best, working the
-// projects that have one; the empty term matches all.
-func (m *tasksModel) offered(term string) (places []TaskPlace) {
-	known := map[id.ID]bool{}
+// with returns the tasks of offered projects that have a term, the best first; the empty term
+// matches all.
+func (m *tasksModel) with(term string) (places []TaskPlace) {
 	for _, place := range m.public(work.TaskOpen) {
 		p := m.projects[place.Project]
 		at := slices.IndexFunc(p.Entries, func(e TaskEntry) bool { return e.Task == place.Task })
-		if p.Active && !m.parked[place.Project] && !known[place.Project] &&
-			(term == "" || has(p.Entries[at].Terms, term)) {
+		if p.Active && !m.parked[place.Project] && (term == "" || p.Entries[at].Terms.has(term)) {
+			places = append(places, place)
+		}
+	}
+	return places
+}
+
+// offered returns the projects that have a task with a term, each with the best.
+func (m *tasksModel) offered(term string) (places []TaskPlace) {
+	known := map[id.ID]bool{}
+	for _, place := range m.with(term) {
+		if !known[place.Project] {
 			known[place.Project] = true
 			places = append(places, place)
 		}
@@ -117,19 +126,15 @@ func (m *tasksModel) offered(term string) (places []TaskPlace) {
 	return places
 }
 
+// working returns the projects with a subject that have a task, the newest first.
 func (m *tasksModel) working(term string) (projects []id.ID) {
 	for _, place := range m.offered("") {
-		if term == "" || has(m.projects[place.Project].Subjects, term) {
+		if term == "" || m.projects[place.Project].Subjects.has(term) {
 			projects = append(projects, place.Project)
 		}
 	}
 	slices.SortFunc(projects, func(a, b id.ID) int { return b.Compare(a) })
 	return projects
-}
-
-func has(terms Terms, wanted string) (found bool) {
-	terms.each(func(term string) { found = found || term == wanted })
-	return found
 }
 
 func (m *tasksModel) due() map[id.ID]bool {
@@ -347,6 +352,9 @@ func (d drawn) check(tasks *Tasks, model *tasksModel) {
 			d.Fatalf("%q: there are more than %d of %d: %v", term, size, len(want), more)
 		}
 		same(term, tasks.Working(term, model.now, 100), model.working(term))
+		if term != "" {
+			sameWith(d, tasks, model, term, size)
+		}
 	}
 	working := model.working("")
 	same("working", tasks.Working("", model.now, size), working[:min(size, len(working))])
@@ -372,6 +380,20 @@ func (d drawn) check(tasks *Tasks, model *tasksModel) {
 	wantClaims, wantBlocked := model.among(asked, size)
 	same("claims", claims, wantClaims)
 	same("blocked", blocked, wantBlocked)
+}
+
+// sameWith compares the tasks of each project that have a term.
+func sameWith(d drawn, tasks *Tasks, model *tasksModel, term string, size int) {
+	want := map[id.ID][]id.ID{}
+	for _, place := range model.with(term) {
+		want[place.Project] = append(want[place.Project], place.Task)
+	}
+	for project := range model.projects {
+		some := want[project][:min(size, len(want[project]))]
+		if got := tasks.With(project, term, model.now, size); !slices.Equal(got, some) {
+			d.Fatalf("tasks of %v with %q are %v, want %v", project, term, got, some)
+		}
+	}
 }
 
 // TestTasksAnswerAsTheModel applies random changes to the index and to an unsorted model.

@@ -236,6 +236,39 @@ func (t *Tasks) Offered(term string, now int64, limit int) (found []TaskPlace, m
 	return found, more
 }
 
+// With returns up to limit OPEN tasks of an offered project that have a term now, the best first.
+func (t *Tasks) With(project id.ID, term string, now int64, limit int) []id.ID {
+	t.move(now)
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	p := t.mu.projects[project]
+	if p == nil || !offered(p) {
+		return nil
+	}
+	list := t.withTerm(p, term)
+	found := make([]id.ID, min(limit, len(list)))
+	for i := range found {
+		found[i] = list[i].record.Task
+	}
+	return found
+}
+
+// withTerm returns the OPEN tasks of a project that have a term, the best first.
+func (t *Tasks) withTerm(p *taskProject, term string) (list []*taskNode) {
+	if big := p.kept.big; big != nil {
+		return big.terms.lists[term]
+	}
+	for _, n := range p.nodes {
+		if t.status(n) == work.TaskOpen && n.record.Terms.has(term) {
+			list = append(list, n)
+		}
+	}
+	slices.SortFunc(list, func(a, b *taskNode) int {
+		return a.record.position().Compare(b.record.position())
+	})
+	return list
+}
+
 // Working returns up to limit public projects that have OPEN tasks now and a subject, the newest
 // first. The empty term matches all.
 func (t *Tasks) Working(term string, now int64, limit int) (found []id.ID) {

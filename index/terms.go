@@ -60,6 +60,11 @@ func (t Terms) each(yield func(term string)) {
 	}
 }
 
+func (t Terms) has(wanted string) (found bool) {
+	t.each(func(term string) { found = found || term == wanted })
+	return found
+}
+
 // weight is the number of entries in the lists of records that a record with these terms has.
 func (t Terms) weight() int32 {
 	if t == (Terms{}) {
