@@ -58,6 +58,7 @@ func TestWorkingCopies(t *testing.T) {
 		}
 		r.compare()
 	}
+	t.Logf("%d merges, %d conflicts, %d refusals, %d renames", r.merged, r.clashed, r.moved, r.followed)
 	if r.merged == 0 || r.clashed == 0 || r.moved == 0 {
 		t.Errorf("%d merges, %d conflicts and %d refusals: too few", r.merged, r.clashed, r.moved)
 	}
@@ -72,7 +73,7 @@ type copiesRun struct {
 	changeset int
 	copies    []*workingCopy
 
-	merged, clashed, moved int
+	merged, clashed, moved, followed int
 }
 
 func (r *copiesRun) must(err error) {
@@ -183,8 +184,15 @@ func (r *copiesRun) pull(one *workingCopy) {
 		return
 	}
 	one.conflicts = nil
+	moves := r.renamed(one)
 	for name := range union(one.base, one.here, r.head) {
-		r.pullOne(one, name)
+		if to, moved := moves[name]; moved {
+			one.here[to] = one.here[name]
+			delete(one.here, name)
+			r.followed++
+		} else if !slices.Contains(slices.Collect(maps.Values(moves)), name) {
+			r.pullOne(one, name)
+		}
 	}
 	one.base, one.changeset = maps.Clone(r.head), r.changeset
 	r.merged += len(done.Merged)
@@ -201,7 +209,35 @@ func union(all ...map[string]string) map[string]bool {
 	return names
 }
 
-// pullOne is the reference of a pull.
+// renamed are the new names of the files that were changed here and renamed on the server: those
+// whose content before is at no other name that has come or gone.
+func (r *copiesRun) renamed(one *workingCopy) map[string]string {
+	gone, come := map[string][]string{}, map[string][]string{}
+	for name, text := range one.base {
+		if _, stays := r.head[name]; !stays && text != "" {
+			gone[text] = append(gone[text], name)
+		}
+	}
+	for name, text := range r.head {
+		if _, known := one.base[name]; !known {
+			come[text] = append(come[text], name)
+		}
+	}
+	moves := map[string]string{}
+	for text, from := range gone {
+		to := come[text]
+		if len(from) != 1 || len(to) != 1 {
+			continue
+		}
+		here, exists := one.here[from[0]]
+		if _, taken := one.here[to[0]]; exists && here != text && !taken {
+			moves[from[0]] = to[0]
+		}
+	}
+	return moves
+}
+
+// pullOne is the reference of a pull of a file that is not renamed.
 func (r *copiesRun) pullOne(one *workingCopy, name string) {
 	base, based := one.base[name]
 	here, exists := one.here[name]
