@@ -44,12 +44,13 @@ type Resume struct {
 	OpenQuestions []ResumeQuestion `json:"open_questions,omitzero"`
 	// Risks from all handoffs: newest first, duplicates once.
 	ResidualRisks []ResumeRisk `json:"residual_risks,omitzero"`
-	// Blockers from the latest handoff of a member, then tasks with the status BLOCKED, then blockers
-	// from a newer handoff of another agent. With detail full, those of earlier handoffs follow, each
-	// with its handoff.
+	// Blockers from the latest handoff that no guest wrote, then tasks with the status BLOCKED, then
+	// blockers from a guest's newer handoff. A guest is not a member and could write its handoff only
+	// while it held a claim. With detail full, those of earlier handoffs follow, each with its
+	// handoff.
 	Blockers []string `json:"blockers,omitzero"`
-	// Next actions from the latest handoff of a member and from the state, the newer of the two first,
-	// then those from a newer handoff of another agent.
+	// Next actions from the latest handoff that no guest wrote and from the state, the newer of the
+	// two first, then those from a guest's newer handoff.
 	NextActions []string `json:"next_actions,omitzero"`
 	// Verification records with the outcome FAILED, newest first, at most 10. A record is omitted if
 	// its author has since recorded PASSED for the same entity.

@@ -24,8 +24,8 @@ type resumeBuild struct {
 	own *heldWork
 	// brief is the task that is being written.
 	brief TaskBrief
-	// shown is the newest handoff, first the newest of a member, and guest that of an agent that is
-	// no member if it is newer; nil for none.
+	// shown is the newest handoff, first the newest that no guest wrote, and guest that of a guest if
+	// it is newer; nil for none.
 	shown, first, guest *work.Handoff
 	// blocked are the agents that may no longer write in the project: none of their notes is shown.
 	blocked map[id.ID]bool
@@ -251,12 +251,11 @@ func idText(prefix id.Prefix, value id.ID) string {
 }
 
 // findHandoffs finds the handoffs that the resume shows. A guest can leave one too: what it asks
-// for comes after what members do, so that it neither hides nor replaces that.
+// for comes after what others do, so that it neither hides nor replaces that.
 func (b *resumeBuild) findHandoffs() {
-	b.shown, b.guest = b.project.CurrentHandoff(), nil
-	b.first = b.shown
-	if b.shown != nil && b.project.RoleOf(b.shown.Author) == work.NoRole {
-		b.first, b.guest = b.project.MembersHandoff(), b.shown
+	b.first, b.guest = b.project.CurrentHandoffs()
+	if b.shown = b.first; b.guest != nil {
+		b.shown = b.guest
 	}
 	blocks := b.project.Blocks()
 	if len(blocks) == 0 {
@@ -268,9 +267,9 @@ func (b *resumeBuild) findHandoffs() {
 	}
 }
 
-// nextActions are those of the newest handoff of a member and those of the state, then those of a
-// guest's newer handoff, each once. The newer of the first two goes first, because it describes the
-// present. A checkpoint writes both at once.
+// nextActions are those of the newest handoff that no guest wrote and those of the state, then
+// those of a guest's newer handoff, each once. The newer of the first two goes first, because it
+// describes the present. A checkpoint writes both at once.
 func (b *resumeBuild) nextActions() {
 	place := b.doc.Place(&b.resume.NextActions)
 	state := b.project.State()

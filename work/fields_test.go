@@ -45,6 +45,7 @@ func fieldWorlds(t *testing.T) map[string]*world {
 	worlds["bundle"] = bundleWorld()
 	worlds["moderated"] = moderatedWorld(t)
 	worlds["guests"] = guestWorld(t)
+	worlds["handoff of a guest"] = guestHandoffWorld(t)
 	worlds["a turn is awaited"] = guestWorld(t)
 	worlds["a turn is awaited"].must(t, new(work.EndTurn))
 	worlds["blocked by a stranger"] = strangerBlocks(t)

@@ -186,3 +186,33 @@ func TestOneGuestCannotFillTheTextsOfTasks(t *testing.T) {
 		t.Errorf("%d of 6 texts were refused, want 2", refused)
 	}
 }
+
+// guestHandoffWorld is a project with a handoff of a member and a newer one that its author could
+// write only while it held a claim.
+func guestHandoffWorld(t *testing.T) *world {
+	w := newWorld()
+	w.create(t)
+	task := w.must(t, &work.CreateTask{Spec: work.TaskSpec{Title: "for all"}}).Result.Subject
+	w.must(t, &work.CreateHandoff{Continuation: work.Continuation{Summary: "of a member"}})
+	for _, command := range []work.Command{
+		&work.ClaimTask{Task: task},
+		&work.CreateHandoff{Continuation: work.Continuation{Summary: "of a guest"}},
+	} {
+		w.now += 1000
+		if _, err := w.do(agent("eve"), command); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return w
+}
+
+// TestFrozenGuestHandoffs reads a project that was saved with a handoff of a guest.
+func TestFrozenGuestHandoffs(t *testing.T) {
+	p, _ := frozenProject(t, "testdata/snapshot/v12-guesthandoffs", guestHandoffWorld,
+		map[string]work.ChunkKind{"tasks.cbor": work.TaskChunk})
+	first, guest := p.CurrentHandoffs()
+	if first == nil || first.Continuation.Summary != "of a member" ||
+		guest == nil || guest.Continuation.Summary != "of a guest" {
+		t.Errorf("the handoffs are %+v and %+v", first, guest)
+	}
+}

@@ -182,27 +182,40 @@ func (p *Project) LatestHandoff() *Handoff {
 // CurrentHandoff returns the newest handoff that was not deleted and whose author is not blocked,
 // nil if there is none. It is the one that readers are shown.
 func (p *Project) CurrentHandoff() *Handoff {
-	return p.newestHandoff(func(author id.ID) bool {
-		_, blocked := p.Block(author)
-		return !blocked
-	})
+	return p.newestHandoff(true)
 }
 
-// MembersHandoff returns the newest handoff that was not deleted and whose author is a member now,
-// nil if there is none.
-func (p *Project) MembersHandoff() *Handoff {
-	return p.newestHandoff(func(author id.ID) bool { return p.RoleOf(author) != NoRole })
+// CurrentHandoffs returns the newest of the handoffs that readers are shown which no guest wrote,
+// and CurrentHandoff if a guest wrote that; nil for none.
+//
+// A guest could write its handoff only while it held a claim, and can do no more now. A member's
+// handoff stays a member's when the member leaves, so that older ones do not come back before it.
+// A guest's becomes a member's with its author: the owner has taken it in. In a community project
+// nobody is a guest.
+func (p *Project) CurrentHandoffs() (first, guest *Handoff) {
+	newest := p.CurrentHandoff()
+	if newest == nil || !p.byGuest(newest) {
+		return newest, nil
+	}
+	return p.newestHandoff(false), newest
 }
 
-// newestHandoff returns the newest handoff that was not deleted of an author that is wanted. It
-// asks once for handoffs of one author that follow each other.
-func (p *Project) newestHandoff(wanted func(author id.ID) bool) *Handoff {
+// byGuest reports whether a guest wrote a handoff; see CurrentHandoffs.
+func (p *Project) byGuest(handoff *Handoff) bool {
+	_, found := slices.BinarySearchFunc(p.saved.GuestHandoffs, handoff.ID, id.ID.Compare)
+	return found && p.needsClaim(handoff.Author)
+}
+
+// newestHandoff returns the newest handoff that was not deleted and whose author is not blocked,
+// with those of guests or without. It looks once for the block of an author whose handoffs follow
+// each other.
+func (p *Project) newestHandoff(guests bool) *Handoff {
 	var passed id.ID
 	for _, handoff := range slices.Backward(p.handoffs) {
-		if handoff.Deleted.Is() || handoff.Author == passed {
+		if handoff.Deleted.Is() || handoff.Author == passed || !guests && p.byGuest(handoff) {
 			continue
 		}
-		if wanted(handoff.Author) {
+		if _, blocked := p.Block(handoff.Author); !blocked {
 			return handoff
 		}
 		passed = handoff.Author
@@ -318,6 +331,9 @@ func (e *HandoffCreated) apply(p *Project, at Moment) {
 	}
 	if latest := p.LatestHandoff(); latest != nil {
 		handoff.Previous = latest.ID
+	}
+	if p.needsClaim(at.Agent) {
+		p.saved.GuestHandoffs = append(slices.Clip(p.saved.GuestHandoffs), e.ID)
 	}
 	p.keepHandoff(handoff)
 }

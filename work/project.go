@@ -140,6 +140,10 @@ type savedFields struct {
 	End *ProjectEnd `cbor:"85,keyasint,omitempty"`
 	// HandoffMarks are the deletions of handoffs, in the order of their IDs.
 	HandoffMarks []HandoffMark `cbor:"75,keyasint,omitempty"`
+	// GuestHandoffs are the handoffs whose authors could write them only while they held a claim, in
+	// the order of their IDs. The record of a handoff does not say so, because events have it too.
+	// Handoffs that an older program saved are not among them: they count as those of members.
+	GuestHandoffs []id.ID `cbor:"88,keyasint,omitempty"`
 }
 
 // Project is one state of a project. Published states are immutable and safe for any number of

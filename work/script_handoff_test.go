@@ -218,6 +218,16 @@ func (s *script) continuationQuery(words []string) (string, bool) {
 			return s.handoffName(latest.ID), true
 		}
 		return "nothing", true
+	case "current?":
+		names := []string{}
+		first, guest := s.project.CurrentHandoffs()
+		if first != nil {
+			names = append(names, s.handoffName(first.ID))
+		}
+		if guest != nil {
+			names = append(names, "guest="+s.handoffName(guest.ID))
+		}
+		return orNothing(names), true
 	case "checkpoint?":
 		if c := s.project.LatestCheckpoint(); c != nil {
 			return fmt.Sprintf("%q by=%s at=%d", c.Summary, name(c.Author),

@@ -5,10 +5,16 @@ import (
 	"pws/internal/id"
 )
 
-// limited reports whether an agent may change only the progress of a task: it holds the claim, is
-// not a member, and has no other permission to write tasks.
+// limited reports whether an agent may change only the progress of a task: it holds the claim, and
+// nothing else permits it to write tasks.
 func (p *Project) limited(t *Task, agent id.ID) bool {
-	return t.heldBy(agent) && p.RoleOf(agent) == NoRole && MayWork.Require(p, agent) != nil
+	return t.heldBy(agent) && p.needsClaim(agent)
+}
+
+// needsClaim reports whether only a claim permits an agent to write tasks and handoffs: it is not a
+// member, and has no other permission to work.
+func (p *Project) needsClaim(agent id.ID) bool {
+	return p.RoleOf(agent) == NoRole && MayWork.Require(p, agent) != nil
 }
 
 // progress returns the part of a change that a limited holder may make: the status unless it

@@ -185,20 +185,20 @@ func primeQuoted(resume value, guest bool) []quotes {
 	for _, claim := range resume.at("you.claims").list() {
 		claims = append(claims, claim.at("task_id").text()+"  "+claim.at("title").text())
 	}
-	from, last := "Latest handoff", ""
+	from, some := "Latest handoff", ""
 	if handle := handoff.at("author.handle").text(); handle != "" {
 		from += ", of @" + handle
 		if guest {
 			from += ", not a member"
-			// The handoffs of members come first.
-			last = ", the last may be of @" + handle + ", not a member"
+			// They are the last ones only if its author could write it by a claim alone.
+			some = ", some may be of @" + handle + ", not a member"
 		}
 	}
 	return []quotes{
 		{"Project", oneText(resume.at("project.name")), 1, 60},
 		{"Held tasks", claims, 2, 100},
-		{"Next actions" + last, resume.at("next_actions").texts(), 3, 110},
-		{"Blockers" + last, resume.at("blockers").texts(), 1, 110},
+		{"Next actions" + some, resume.at("next_actions").texts(), 3, 110},
+		{"Blockers" + some, resume.at("blockers").texts(), 1, 110},
 		{from, oneText(handoff.at("summary")), 1, 180},
 		{"Tasks that can be claimed", taskLines(resume.at("tasks.open")), 2, 100},
 		{"Summary of the work", oneText(state.at("summary")), 0, 0},
