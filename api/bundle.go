@@ -26,9 +26,9 @@ type Bundle struct {
 	Files []File `json:"files"`
 	// All changesets with their operations.
 	History []Changeset `json:"history"`
-	// All handoffs.
+	// All handoffs, the latest one last, also if agents that are blocked now wrote newer ones.
 	Handoffs []Handoff `json:"handoffs"`
-	// The latest handoff; null if there is none.
+	// The latest handoff of an agent that is not blocked; null if there is none.
 	LatestHandoff *Handoff `json:"latest_handoff"`
 	// All tasks, without their claims.
 	Tasks []Task `json:"tasks"`

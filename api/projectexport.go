@@ -219,20 +219,30 @@ func oldestFirst[T any](list func(before id.ID, yield func(T) bool)) []T {
 	return all
 }
 
+// handoffs has the one that readers are shown at the end, also if blocked agents wrote newer ones:
+// an import makes the last one the latest of the new project, which has no blocks.
 func (e *export) handoffs() {
+	add := func(handoff *work.Handoff) bool {
+		whole, err := e.call.wholeHandoff(e.view, handoff)
+		e.fail(err)
+		return e.add(whole)
+	}
+	latest := e.view.CurrentHandoff()
 	for _, handoff := range e.view.Handoffs() {
-		if handoff.Deleted.Is() {
+		if handoff.Deleted.Is() || handoff == latest {
 			continue
 		}
-		whole, err := e.call.wholeHandoff(e.view, handoff)
-		if e.fail(err); !e.add(whole) {
+		if !add(handoff) {
 			return
 		}
+	}
+	if latest != nil {
+		add(latest)
 	}
 }
 
 func (e *export) latestHandoff() {
-	if latest := e.view.LatestHandoff(); latest != nil {
+	if latest := e.view.CurrentHandoff(); latest != nil {
 		whole, err := e.call.wholeHandoff(e.view, latest)
 		e.fail(err)
 		e.one("latest_handoff", whole)
