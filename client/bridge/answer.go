@@ -92,7 +92,7 @@ func marshal(value any) []byte {
 	return text
 }
 
-// answers reports whether a body is a response of JSON-RPC to the request.
+// answers reports whether JSON is a response of JSON-RPC to the request.
 func (m *message) answers(body []byte) bool {
 	if rest, found := bytes.CutPrefix(body, []byte(`{"jsonrpc":"2.0","id":`)); found {
 		if rest, found = bytes.CutPrefix(rest, m.id); found && len(rest) > 0 && rest[0] == ',' {
@@ -107,17 +107,31 @@ func (m *message) answers(body []byte) bool {
 		idText(response.ID) == idText(m.id)
 }
 
+// beginOfAnswer is how the answers of the endpoint begin.
+const beginOfAnswer = `{"jsonrpc":"2.0",`
+
 // response is an answer to the request, nil if a body is none. An error that the server could not
 // match with the request gets its id.
 func (m *message) response(body []byte) []byte {
+	if !jsontext.Value(body).IsValid(lenient) {
+		return nil
+	}
 	if m.answers(body) {
 		return body
 	}
-	const begin = `{"jsonrpc":"2.0",`
-	if rest, found := bytes.CutPrefix(body, []byte(begin+`"error":`)); found {
-		return bytes.Join([][]byte{[]byte(begin + `"id":`), m.id, []byte(`,"error":`), rest}, nil)
+	if rest, found := bytes.CutPrefix(body, []byte(beginOfAnswer+`"error":`)); found {
+		return bytes.Join([][]byte{
+			[]byte(beginOfAnswer + `"id":`), m.id, []byte(`,"error":`), rest,
+		}, nil)
 	}
 	return nil
+}
+
+// isCut reports whether a body that is no response is the beginning of one. A connection whose end
+// is that of the body can lose the rest unseen.
+func isCut(body []byte) bool {
+	size := min(len(body), len(beginOfAnswer))
+	return string(body[:size]) == beginOfAnswer[:size] && !jsontext.Value(body).IsValid(lenient)
 }
 
 // refusalCode is the code of a result with isError, empty for other answers.

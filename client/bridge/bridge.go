@@ -82,6 +82,8 @@ type Bridge struct {
 		running map[string]*runningRequest
 		// lostCalls are the calls that ended without an answer.
 		lostCalls lostCalls
+		// answered is the server that has answered last.
+		answered string
 		// offline are the answers of the server that they were made for last.
 		offline Offline
 		server  string

@@ -70,18 +70,9 @@ func (b *Bridge) ask(ctx context.Context, m *message) []byte {
 		sent.Key, repeats = b.keyOf(m)
 		sent.Refusal, sent.Slow = refusalIn, m.waits
 	}
-	answer, err := b.send(ctx, sent)
+	said, err := b.send(ctx, m, sent)
 	if err != nil {
 		return b.failureAnswer(ctx, m, sent.Key, err)
-	}
-	said := m.response(answer.Body)
-	if said == nil {
-		return b.failed(m, &problem{
-			Code: client.CodeNoAnswer,
-			Message: "The address " + b.cfg.Service.Caller().Server +
-				" did not answer like a pws server.",
-			NextStep: "Check the address of the server: pws whoami.",
-		})
 	}
 	if m.method != methodCall {
 		return said
@@ -108,13 +99,22 @@ func (b *Bridge) askOffline(m *message) []byte {
 	return m.response(offline.Answer(b.cfg.Query, m.headers(), m.line))
 }
 
-// send sends a request again while an attempt before it still runs at the server.
-func (b *Bridge) send(ctx context.Context, sent *client.Request) (*client.Answer, error) {
+var (
+	// errForeign reports an answer that is none of the endpoint, errCut one without its end.
+	errForeign = errors.New("the answer is not one of a pws server")
+	errCut     = errors.New("the answer ends in the middle")
+)
+
+// send sends a request again while an attempt before it still runs at the server, and AFTER an
+// answer without its end. Errors: those of once.
+func (b *Bridge) send(ctx context.Context, m *message, sent *client.Request) ([]byte, error) {
 	ends := time.Now().Add(runningFor)
 	for {
-		answer, err := b.cfg.Service.Do(ctx, sent)
-		if err != nil || refusalCode(answer.Body) != codeRunning || time.Now().After(ends) {
-			return answer, err
+		said, err := b.once(ctx, m, sent)
+		again := err == nil && refusalCode(said) == codeRunning ||
+			errors.Is(err, errCut) && (m.method != methodCall || sent.Key != "")
+		if !again || time.Now().After(ends) {
+			return said, err
 		}
 		timer := time.NewTimer(runningPause)
 		select {
@@ -124,6 +124,47 @@ func (b *Bridge) send(ctx context.Context, sent *client.Request) (*client.Answer
 		case <-timer.C:
 		}
 	}
+}
+
+// once returns the answer to a message that is sent as this request. Errors: those of the service,
+// errForeign, and *client.UnreachableError with errCut.
+func (b *Bridge) once(ctx context.Context, m *message, sent *client.Request) ([]byte, error) {
+	answer, err := b.cfg.Service.Do(ctx, sent)
+	if err != nil {
+		return nil, err
+	}
+	said, server := m.response(answer.Body), b.cfg.Service.Caller().Server
+	switch {
+	case said != nil:
+		b.mu.Lock()
+		b.mu.answered = server
+		b.mu.Unlock()
+		return said, nil
+	case isCut(answer.Body):
+		return nil, &client.UnreachableError{Server: server, Cause: errCut}
+	}
+	return nil, errForeign
+}
+
+// foreign is the answer to a request that something else than the server has answered. The server
+// may have received it.
+func (b *Bridge) foreign(m *message, server string) *problem {
+	b.mu.Lock()
+	known := b.mu.answered == server
+	b.mu.Unlock()
+	p := &problem{
+		Code:     client.CodeNoAnswer,
+		Message:  "The address " + server + " did not answer like a pws server.",
+		NextStep: "Check the address of the server: pws whoami.",
+	}
+	if m.method == methodCall {
+		p.Message += " The call may have been carried out."
+	}
+	if known {
+		p.Details = map[string]any{"server": server, "retryable": true}
+		p.NextStep = callAgain
+	}
+	return p
 }
 
 // signIn is the answer to a write without a session.
@@ -180,6 +221,8 @@ func (b *Bridge) failureAnswer(ctx context.Context, m *message, key string, err 
 	switch {
 	case errors.As(err, &lost):
 		return b.failed(m, unreachable(lost.Server, lost.Cause.Error()))
+	case errors.Is(err, errForeign):
+		return b.failed(m, b.foreign(m, caller.Server))
 	case !refused:
 		return b.failed(m, &problem{
 			Code: codeFailed, Message: err.Error(), NextStep: b.nextStep(err),
@@ -215,14 +258,17 @@ func detailsOf(failure *client.Failure) map[string]any {
 	return all
 }
 
+// callAgain is what to do AFTER a call without an answer.
+const callAgain = "Call again, with the same arguments: even if the server has received this " +
+	"call, both have one effect."
+
 // unreachable is the answer of a server that does not answer.
 func unreachable(server, cause string) *problem {
 	return &problem{
-		Code:    codeUnreachable,
-		Message: server + " does not answer: " + strings.TrimSuffix(cause, ".") + ".",
-		Details: map[string]any{"server": server, "cause": cause, "retryable": true},
-		NextStep: "Call again, with the same arguments: even if the server has received this call, " +
-			"both have one effect.",
+		Code:     codeUnreachable,
+		Message:  server + " does not answer: " + strings.TrimSuffix(cause, ".") + ".",
+		Details:  map[string]any{"server": server, "cause": cause, "retryable": true},
+		NextStep: callAgain,
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"pws/client"
 )
@@ -43,6 +44,9 @@ func (c *catalogue) open(server string, from Catalogue) {
 	if json.Unmarshal(from.Read(server), &c.results) != nil {
 		c.results = map[string]string{}
 	}
+	maps.DeleteFunc(c.results, func(_, result string) bool {
+		return !jsontext.Value(result).IsValid(lenient)
+	})
 }
 
 // described is what a request asks for, equal for requests with the same result.
@@ -119,11 +123,11 @@ func (s *session) learn(m *message, server, what string, own []byte) {
 
 // result is that of the server, nil if it answers with an error.
 func (b *Bridge) result(ctx context.Context, m *message) ([]byte, error) {
-	answer, err := b.cfg.Service.Do(ctx, b.requestOf(m))
+	said, err := b.once(ctx, m, b.requestOf(m))
 	if err != nil {
 		return nil, err
 	}
-	return m.resultOf(answer.Body), nil
+	return m.resultOf(said), nil
 }
 
 // requestOf is a message as a request to the endpoint.

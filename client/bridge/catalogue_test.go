@@ -70,14 +70,33 @@ func TestServerOfAnotherVersion(t *testing.T) {
 	}
 }
 
-func TestSpoiledCatalogue(t *testing.T) {
+// TestCutDescriptionIsNotKept has a server whose answer ends in the middle.
+func TestCutDescriptionIsNotKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		service := stuck()
-		service.catalogue = &kept{content: []byte("{")}
-		h := connect(t, service, "")
+		catalogue := new(kept)
+		h := connect(t, &fake{catalogue: catalogue, do: func(
+			context.Context, *client.Request,
+		) (*client.Answer, error) {
+			return &client.Answer{Body: []byte(`{"jsonrpc":"2.0","id":1,"result":{"tools":[`)}, nil
+		}}, "")
 		h.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
-		if got := h.one(); !strings.Contains(got, "project.create") {
-			t.Error(got)
+		h.one()
+		if catalogue.writes > 0 {
+			t.Errorf("kept: %s", catalogue.content)
 		}
 	})
+}
+
+func TestSpoiledCatalogue(t *testing.T) {
+	for _, content := range []string{`{`, `{"tools/list  ":"{\"tools\":["}`} {
+		synctest.Test(t, func(t *testing.T) {
+			service := stuck()
+			service.catalogue = &kept{content: []byte(content)}
+			h := connect(t, service, "")
+			h.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+			if got := h.one(); !strings.Contains(got, "project.create") {
+				t.Errorf("%s: %.200s", content, got)
+			}
+		})
+	}
 }
