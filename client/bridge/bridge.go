@@ -115,7 +115,6 @@ func New(cfg Config) *Bridge {
 	}
 	b.claims = newKeeper(cfg.Service, cfg.Log)
 	b.mu.running = map[string]*runningRequest{}
-	b.mu.lostCalls = lostCalls{}
 	return b
 }
 

@@ -2,11 +2,8 @@ package bridge
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"log/slog"
-	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -201,7 +198,7 @@ func (b *Bridge) failureAnswer(ctx context.Context, m *message, key string, err 
 	var failure *client.Failure
 	var lost *client.UnreachableError
 	var unsigned *client.SignInError
-	if key != "" && !m.ownKey && !client.Refused(err) {
+	if !client.Refused(err) {
 		b.remember(m, key)
 	}
 	refused := errors.As(err, &failure)
@@ -270,76 +267,4 @@ func unreachable(server, cause string) *problem {
 		Details:  map[string]any{"server": server, "cause": cause, "retryable": true},
 		NextStep: callAgain,
 	}
-}
-
-const (
-	// unansweredFor is how long a call is remembered that ended without an answer, and
-	// unansweredMax how many of them are.
-	unansweredFor = 10 * time.Minute
-	unansweredMax = 256
-)
-
-// lostCalls are the keys of calls without an answer.
-type lostCalls map[[sha256.Size]byte]lostCall
-
-type lostCall struct {
-	key string
-	at  time.Time
-	// target is that of the message, and replaces says that the call only sets or removes what is
-	// there.
-	target   [sha256.Size]byte
-	replaces bool
-}
-
-// keyOf is the Idempotency-Key of a call: that of its arguments, or that of the same call if it has
-// ended without an answer, or one of its own. A repeat of its message has the same one. It is empty
-// if the arguments have a key that no header can have. It says whether the agent may know of an
-// earlier call with the key.
-func (b *Bridge) keyOf(m *message) (key string, repeats bool) {
-	if m.ownKey {
-		return m.key, true
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if lost, found := b.mu.lostCalls[m.same]; found {
-		delete(b.mu.lostCalls, m.same)
-		if time.Since(lost.at) < unansweredFor {
-			return lost.key, true
-		}
-	}
-	sum := sha256.Sum256(append([]byte(b.process), m.line...))
-	return base64.RawURLEncoding.EncodeToString(sum[:]), false
-}
-
-// remember notes the key of a call without an answer.
-func (b *Bridge) remember(m *message, key string) {
-	lost := lostCall{key, time.Now(), m.target, b.hintsOf(m.tool).replaces(m.tool)}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for same, other := range b.mu.lostCalls {
-		if time.Since(other.at) >= unansweredFor {
-			delete(b.mu.lostCalls, same)
-		}
-	}
-	if len(b.mu.lostCalls) < unansweredMax {
-		b.mu.lostCalls[m.same] = lost
-	}
-}
-
-// forget drops the keys of unanswered calls that only set or remove what a call has changed AFTER
-// them. Their repeat is meant to replace that, and the answer of before would leave it as it is.
-// Calls that add something, or change a part of what is there, keep their keys: their repeat would
-// have an effect twice.
-func (b *Bridge) forget(m *message) {
-	b.mu.Lock()
-	some := len(b.mu.lostCalls) > 0
-	b.mu.Unlock()
-	if !some || !b.hintsOf(m.tool).Destructive {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	maps.DeleteFunc(b.mu.lostCalls, func(_ [sha256.Size]byte, lost lostCall) bool {
-		return lost.replaces && lost.target == m.target
-	})
 }

@@ -1,0 +1,111 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pws/client"
+)
+
+// losing is a service that takes a second. It loses all answers while it is to, and notes the keys
+// of calls by their ids.
+type losing struct {
+	lose bool
+	mu   sync.Mutex
+	keys map[string]string
+}
+
+func (l *losing) fake() *fake {
+	l.lose, l.keys = true, map[string]string{}
+	return &fake{do: func(_ context.Context, request *client.Request) (*client.Answer, error) {
+		l.mu.Lock()
+		l.keys[string(parse(request.Body).id)] = request.Key
+		l.mu.Unlock()
+		pass(time.Second)
+		if l.lose {
+			return nil, &client.UnreachableError{Server: server, Cause: errors.New("reset")}
+		}
+		return answerTo(request, fine), nil
+	}}
+}
+
+// TestEqualCallsHaveAKeyEach loses the answers to equal calls of two agents, twice. Each of their
+// repeats takes the place of one of them.
+func TestEqualCallsHaveAKeyEach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		service := new(losing)
+		h := connect(t, service.fake(), "")
+		call := func(ids ...string) (keys []string) {
+			t.Helper()
+			for _, id := range ids {
+				h.send(toolCall(id, "task.next", "{}"))
+			}
+			pass(time.Minute)
+			h.said()
+			for _, id := range ids {
+				keys = append(keys, service.keys[id])
+			}
+			slices.Sort(keys)
+			return keys
+		}
+		first, again := call("1", "2"), call("3", "4")
+		service.lose = false
+		answered, more := call("5", "6"), call("7")
+		if first[0] == first[1] || !slices.Equal(again, first) || !slices.Equal(answered, first) ||
+			slices.Contains(first, more[0]) {
+			t.Errorf("keys %q, then %q and %q, then %q", first, again, answered, more)
+		}
+	})
+}
+
+// TestMessageThatIsLostTwice sends one message twice at once, and its call with other ids. It has
+// one key, which one repeat takes.
+func TestMessageThatIsLostTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		service := new(losing)
+		h := connect(t, service.fake(), "")
+		h.send(toolCall("1", "task.next", "{}"), toolCall("1", "task.next", "{}"))
+		pass(time.Minute)
+		h.said()
+		service.lose = false
+		h.send(toolCall("2", "task.next", "{}"), toolCall("3", "task.next", "{}"))
+		pass(time.Minute)
+		h.said()
+		if k := service.keys; (k["2"] == k["1"]) == (k["3"] == k["1"]) {
+			t.Errorf("keys %q", k)
+		}
+	})
+}
+
+// TestTheFirstLostCallsAreDropped loses more calls than are remembered.
+func TestTheFirstLostCallsAreDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		service := new(losing)
+		h := connect(t, service.fake(), "")
+		const calls = unansweredMax + 2
+		call := func(id string, at int) string {
+			t.Helper()
+			h.send(toolCall(id, "task.create", fmt.Sprintf(`{"a":%d}`, at)))
+			pass(time.Second)
+			h.one()
+			return service.keys[id]
+		}
+		var lost, repeated []string
+		for at := range calls {
+			lost = append(lost, call(fmt.Sprint(at), at))
+		}
+		service.lose = false
+		for at := range calls {
+			repeated = append(repeated, call(`"again"`, at))
+		}
+		if !slices.Equal(repeated[2:], lost[2:]) || repeated[0] == lost[0] || repeated[1] == lost[1] {
+			t.Error("other keys than those of the last calls are remembered")
+		}
+	})
+}
