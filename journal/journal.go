@@ -26,6 +26,7 @@ package journal
 import (
 	"errors"
 
+	"pws/internal/logformat"
 	"pws/wal"
 )
 
@@ -117,8 +118,9 @@ type (
 	CorruptError = wal.CorruptError
 )
 
-// EntryBytesMax is the maximum length of an entry.
-const EntryBytesMax = wal.EntryBytesMax
+// EntryBytesMax is the maximum length of an entry, the same in every journal: a group takes what
+// one server takes. A log may have longer ones from earlier programs.
+const EntryBytesMax = logformat.EntryBytesMax
 
 // The errors that callers distinguish with errors.Is.
 var (

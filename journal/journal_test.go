@@ -53,6 +53,10 @@ func TestLocal(t *testing.T) {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
+	large := Entry{Payload: make([]byte, EntryBytesMax+1)}
+	if err := j.Append(1, large, r); !errors.Is(err, ErrTooLarge) {
+		t.Fatalf("an entry that a group does not take: %v", err)
+	}
 	if err := j.Append(2, Entry{Payload: []byte("d")}, r); !errors.Is(err, ErrNotLeading) {
 		t.Errorf("in another reign: %v", err)
 	}

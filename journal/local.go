@@ -28,8 +28,11 @@ func (l *Local) Start(m Machine) { m.Lead(localReign) }
 
 // Append implements Journal.
 func (l *Local) Append(reign Reign, e Entry, c Committed) error {
-	if reign != localReign {
+	switch {
+	case reign != localReign:
 		return ErrNotLeading
+	case len(e.Payload) > EntryBytesMax:
+		return ErrTooLarge
 	}
 	var err error
 	switch {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"slices"
 
+	"pws/internal/logformat"
 	"pws/work/merge"
 )
 
@@ -11,8 +12,9 @@ import (
 const markedBytesMax = 4 << 20
 
 // mergedBytesMax limits the total size of the files that a merge produces, because they go into
-// one entry of the log. A file beyond the limit becomes a conflict.
-const mergedBytesMax = 48 << 20
+// one entry of the log, with the texts above and the events. A file beyond the limit becomes a
+// conflict.
+const mergedBytesMax = logformat.EntryBytesMax - markedBytesMax - 4<<20
 
 // treeMerge makes a MergePlan.
 type treeMerge struct {

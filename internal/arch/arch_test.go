@@ -45,7 +45,7 @@ var mayImport = map[string][]string{
 	"internal/disk":          {},
 	"internal/disk/disktest": {"internal/disk"},
 	"wal":                    {"internal/disk"},
-	"journal":                {"wal"},
+	"journal":                {"wal", "internal/logformat"},
 	"journal/replica":        {"journal", "wal", "internal/disk", "internal/logformat"},
 	// The network between members carries what replica sends, and knows nothing of the engine.
 	"cluster": {

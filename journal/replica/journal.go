@@ -91,9 +91,6 @@ func (o *Options) complete() {
 }
 
 const (
-	// entryBytesMax leaves room for what raft adds in a record of the wal, and for entries that come
-	// with it.
-	entryBytesMax = 40 << 20
 	// entryOverheadBytes is added to the length of each entry that waits.
 	entryOverheadBytes = 64
 	// inboxMessagesMax and inboxBytesMax bound the messages that wait; others are lost.
@@ -287,7 +284,7 @@ func (j *Journal) Append(reign journal.Reign, e journal.Entry, c journal.Committ
 		return journal.ErrNotLeading
 	case e.Format > max(j.mu.status.Format, logformat.First):
 		return journal.ErrNotUnderstood
-	case len(e.Payload) > entryBytesMax:
+	case len(e.Payload) > journal.EntryBytesMax:
 		return journal.ErrTooLarge
 	case j.mu.queueBytes > 0 && queued > j.queueBytesMax:
 		return journal.ErrBusy

@@ -11,6 +11,7 @@ import (
 
 	"pws/internal/logformat"
 	"pws/journal"
+	"pws/wal"
 )
 
 // Machine is what a Node applies entries to.
@@ -258,7 +259,7 @@ func (n *Node) Append(reign journal.Reign, payload []byte, c journal.Committed) 
 		return n.failed
 	case reign == 0 || reign != n.reign:
 		return journal.ErrNotLeading
-	case len(payload) > journal.EntryBytesMax:
+	case len(payload) > wal.EntryBytesMax:
 		return journal.ErrTooLarge
 	case n.queueBytes > 0 && n.queueBytes+len(payload) > n.config.QueueBytesMax:
 		return journal.ErrBusy
