@@ -125,6 +125,12 @@ type Request struct {
 	Harmless bool
 	// Slow says that the server may wait before it answers, as it does for a GET with wait.
 	Slow bool
+	// Begun is when its caller began to wait. The time in which it is repeated begins then, zero:
+	// when it is sent.
+	Begun time.Time
+	// Moved is called, by several goroutines, when bytes of the body or of its answer went on, unless
+	// it is nil.
+	Moved func()
 	// Refusal reads the refusal in a body whose status is one of success, nil if it has none. With
 	// several addresses, one that another server may not give is the failure of the request.
 	Refusal func(body []byte) *Failure
@@ -248,6 +254,7 @@ func (c *Client) send(
 		limit = promptTimeout
 	}
 	silence := newSilence(ctx, limit)
+	silence.moved = request.Moved
 	out, err := http.NewRequestWithContext(silence.traced(), request.Method, next.to+request.Path,
 		bytes.NewReader(request.Body))
 	if err != nil {

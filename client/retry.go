@@ -51,8 +51,12 @@ type attempts struct {
 }
 
 func (c *Client) attempts(request *Request) *attempts {
+	begun := request.Begun
+	if begun.IsZero() {
+		begun = c.now()
+	}
 	return &attempts{
-		client: c, request: request, begun: c.now(), at: int(c.addresses.current.Load()), early: -1,
+		client: c, request: request, begun: begun, at: int(c.addresses.current.Load()), early: -1,
 	}
 }
 

@@ -30,6 +30,8 @@ type silence struct {
 	// connected is set when there is a connection. Without one the server cannot have seen the
 	// request.
 	connected atomic.Bool
+	// moved is called when bytes went on, unless it is nil.
+	moved func()
 }
 
 func newSilence(ctx context.Context, limit time.Duration) *silence {
@@ -84,6 +86,9 @@ func (w *watched) Read(into []byte) (int, error) {
 	if w.ends {
 		// The reader may take its time.
 		w.silence.timer.Stop()
+	}
+	if n > 0 && w.silence.moved != nil {
+		w.silence.moved()
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = w.silence.cause(err)

@@ -36,7 +36,7 @@ func TestCallAtTheNextAddress(t *testing.T) {
 			Service: &fake{caller: Caller{Server: reached.Server, SignedIn: true}, do: reached.Do},
 			Version: "1", Log: slog.New(slog.DiscardHandler),
 		})
-		got := string(b.ask(t.Context(), parse([]byte(toolCall("1", "task.create", "{}")))))
+		got := string(b.ask(t.Context(), t.Context(), parse([]byte(toolCall("1", "task.create", "{}")))))
 		if strings.Contains(got, `"isError":false`) != (c.servers == 2) {
 			t.Errorf("%s: %s", c.reason, got)
 		}

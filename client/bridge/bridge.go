@@ -248,10 +248,12 @@ func (s *session) answerLines() {
 	}
 }
 
-// begin notes a request, so that it can be canceled. The function end forgets it.
+// begin notes when a request came, and that it runs, so that it can be canceled. The function end
+// forgets it.
 func (b *Bridge) begin(work context.Context, m *message) (ctx context.Context, end func()) {
 	ctx, cancel := context.WithCancel(work)
 	id, own := idText(m.id), &runningRequest{cancel}
+	m.came = time.Now()
 	b.mu.Lock()
 	b.mu.running[id] = own
 	b.mu.Unlock()

@@ -13,11 +13,9 @@ import (
 	"pws/client"
 )
 
-// The repetition of calls whose first attempt still runs at the server.
-const (
-	runningPause = 500 * time.Millisecond
-	runningFor   = 20 * time.Second
-)
+// runningPause is the pause AFTER an answer that says that the first attempt still runs at the
+// server, and AFTER one without its end.
+const runningPause = 500 * time.Millisecond
 
 // forward sends a request to the server and answers it, unless it was canceled.
 func (b *Bridge) forward(ctx context.Context, m *message) {
@@ -29,17 +27,21 @@ func (b *Bridge) forward(ctx context.Context, m *message) {
 		// A request that is answered at once does not wait for these.
 		slots = b.waiting
 	}
+	limited, end := m.limited(ctx)
+	defer end()
+	begun := time.Now()
+	var answer []byte
 	select {
 	case slots <- struct{}{}:
-	case <-ctx.Done():
-		return
+		defer func() { <-slots }()
+		begun = time.Now()
+		if m.method == methodCall {
+			b.claims.called()
+		}
+		answer = b.ask(ctx, limited, m)
+	case <-limited.Done():
+		answer = b.unsent(m)
 	}
-	defer func() { <-slots }()
-	begun := time.Now()
-	if m.method == methodCall {
-		b.claims.called()
-	}
-	answer := b.ask(ctx, m)
 	b.cfg.Log.Debug("request", slog.String("method", short(m.method)),
 		slog.String("tool", short(m.tool)), slog.Duration("elapsed", time.Since(begun)),
 		slog.Bool("canceled", ctx.Err() != nil))
@@ -49,8 +51,8 @@ func (b *Bridge) forward(ctx context.Context, m *message) {
 	}
 }
 
-// ask returns the answer to a request.
-func (b *Bridge) ask(ctx context.Context, m *message) []byte {
+// ask returns the answer to a request, whose part at the server is limited.
+func (b *Bridge) ask(ctx, limited context.Context, m *message) []byte {
 	if b.cfg.ReadOnly && m.method == methodCall && m.named && !b.hintsOf(m.tool).ReadOnly {
 		return b.failed(m, &problem{
 			Code:     codeReadOnly,
@@ -62,14 +64,15 @@ func (b *Bridge) ask(ctx context.Context, m *message) []byte {
 		return b.askOffline(m)
 	}
 	sent := b.requestOf(m)
+	sent.Begun, sent.Moved = m.came, m.moved
 	repeats := true
 	if m.method == methodCall {
 		sent.Key, repeats = b.keyOf(m)
 		sent.Refusal, sent.Slow = refusalIn, m.waits
 	}
-	said, err := b.send(ctx, m, sent)
+	said, err := b.send(limited, m, sent)
 	if err != nil {
-		return b.failureAnswer(ctx, m, sent.Key, err)
+		return b.failureAnswer(ctx, m, sent.Key, b.late(limited, err))
 	}
 	if m.method != methodCall {
 		return said
@@ -105,7 +108,7 @@ var (
 // send sends a request again while an attempt before it still runs at the server, and AFTER an
 // answer without its end. Errors: those of once.
 func (b *Bridge) send(ctx context.Context, m *message, sent *client.Request) ([]byte, error) {
-	ends := time.Now().Add(runningFor)
+	ends := m.came.Add(repeatedFor)
 	for {
 		said, err := b.once(ctx, m, sent)
 		again := err == nil && refusalCode(said) == codeRunning ||

@@ -462,7 +462,7 @@ func TestNotesOfProgress(t *testing.T) {
 			}
 		}
 		h.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
-		pass(time.Minute)
+		pass(answeredFor / 2)
 		if lines := h.said(); len(lines) > 0 {
 			t.Errorf("after its end: %q", lines)
 		}
@@ -591,7 +591,7 @@ func TestLogsAreShort(t *testing.T) {
 		Offline:  func(string) (Offline, error) { return nil, errors.New("none") },
 	})
 	call := toolCall("1", strings.Repeat("x", 70_000), "{}")
-	b.ask(t.Context(), parse([]byte(call)))
+	b.ask(t.Context(), t.Context(), parse([]byte(call)))
 	if size := log.Len(); size == 0 || size > 1000 {
 		t.Errorf("the log has %d bytes", size)
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -27,6 +28,10 @@ const (
 type message struct {
 	line []byte
 	kind kind
+	// came is when the line was handled. moved is called when bytes of its request went on; nil does
+	// nothing.
+	came  time.Time
+	moved func()
 	// id is the raw id of a request.
 	id     jsontext.Value
 	method string
