@@ -3,7 +3,9 @@ package bridge
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -185,7 +187,19 @@ func (b *Bridge) nextStep(err error) string {
 	if step := b.cfg.NextStep(err); step != "" {
 		return step
 	}
-	if errors.As(err, &failure) && failure.Retryable {
+	if !errors.As(err, &failure) {
+		return askFor + "pws doctor"
+	}
+	var limit int64
+	switch {
+	case failure.Code == "BODY_TOO_LARGE" && failure.Detail("limit_bytes", &limit):
+		return fmt.Sprintf("Send less: at most %d bytes in one call.", limit)
+	case failure.Code == "BODY_TOO_LARGE":
+		return "Send less in one call."
+	case failure.RetryAfter > 0:
+		return fmt.Sprintf("Wait %d seconds, and call again with the same arguments.",
+			secondsOf(failure.RetryAfter))
+	case failure.Retryable, failure.Status == http.StatusTooManyRequests:
 		return "Wait, and call again with the same arguments."
 	}
 	return askFor + "pws doctor"
@@ -239,7 +253,9 @@ func (b *Bridge) failureAnswer(ctx context.Context, m *message, key string, err 
 		})
 	case failure.Status == http.StatusBadGateway, failure.Status == http.StatusServiceUnavailable,
 		failure.Status == http.StatusGatewayTimeout:
-		return b.failed(m, unreachable(caller.Server, err.Error()))
+		p := unreachable(caller.Server, err.Error())
+		maps.Copy(p.Details, pauseOf(failure))
+		return b.failed(m, p)
 	default:
 		return b.failed(m, &problem{
 			Code: failure.Code, Message: messageOf(err, failure), Details: detailsOf(failure),
@@ -248,15 +264,29 @@ func (b *Bridge) failureAnswer(ctx context.Context, m *message, key string, err 
 	}
 }
 
-// detailsOf are the details of a failure without its next step, which has a member of its own.
+// detailsOf are the details of a failure without its next step, which has a member of its own, and
+// with the pause that its answer asks for.
 func detailsOf(failure *client.Failure) map[string]any {
-	var all map[string]any
-	if json.Unmarshal(failure.Details, &all, lenient) != nil {
-		return nil
+	all := pauseOf(failure)
+	if json.Unmarshal(failure.Details, &all, lenient) != nil || all == nil {
+		return pauseOf(failure)
 	}
 	delete(all, "next_step")
 	return all
 }
+
+// pauseOf is the pause that an answer asks for, as details have it.
+func pauseOf(failure *client.Failure) map[string]any {
+	if failure.RetryAfter <= 0 {
+		return map[string]any{}
+	}
+	return map[string]any{
+		"retryable": true, "retry_after_seconds": secondsOf(failure.RetryAfter),
+	}
+}
+
+// secondsOf is a time in whole seconds, rounded up.
+func secondsOf(wait time.Duration) int64 { return int64((wait + time.Second - 1) / time.Second) }
 
 // callAgain is what to do AFTER a call without an answer.
 const callAgain = "Call again, with the same arguments: even if the server has received this " +

@@ -77,13 +77,15 @@ func TestCallsThatWaitTakeTheirTime(t *testing.T) {
 	})
 }
 
-func TestFailuresAreResults(t *testing.T) {
-	envelope := func(status int, code string) error {
-		return &client.Failure{
-			Status: status, Code: code, Message: "No.",
-			Answer: &client.Answer{Status: status, Body: []byte(`{"ok":false}`)},
-		}
+// envelope is a refusal that is no message of the protocol.
+func envelope(status int, code string) error {
+	return &client.Failure{
+		Status: status, Code: code, Message: "No.",
+		Answer: &client.Answer{Status: status, Body: []byte(`{"ok":false}`)},
 	}
+}
+
+func TestFailuresAreResults(t *testing.T) {
 	for want, cause := range map[string]error{
 		`"code":"SERVER_UNREACHABLE","message":"http://h does not answer: refused.","details":` +
 			`{"cause":"refused","retryable":true,"server":"http://h"}`: &client.UnreachableError{
@@ -101,8 +103,20 @@ func TestFailuresAreResults(t *testing.T) {
 			`same arguments."`: &client.Failure{
 			Status: 429, Code: "RATE_LIMITED", Message: "No.", Retryable: true,
 		},
+		`"code":"NO_ANSWER_OF_THE_SERVICE","message":"No.","details":{"retry_after_seconds":100,` +
+			`"retryable":true},"next_step":"Wait 100 seconds, and call again with the same ` +
+			`arguments."`: &client.Failure{
+			Status: 429, Code: client.CodeNoAnswer, Message: "No.", RetryAfter: 100 * time.Second,
+		},
+		`"code":"SERVER_UNREACHABLE","message":"http://h does not answer: NO_ANSWER_OF_THE_SERVICE: ` +
+			`No.","details":{"cause":"NO_ANSWER_OF_THE_SERVICE: No.","retry_after_seconds":100,` +
+			`"retryable":true,"server":"http://h"}`: &client.Failure{
+			Status: 503, Code: client.CodeNoAnswer, Message: "No.", RetryAfter: 100 * time.Second,
+		},
+		`"code":"BODY_TOO_LARGE","message":"No.","details":{},"next_step":"Send less in ` +
+			`one call."`: envelope(413, "BODY_TOO_LARGE"),
 		`"code":"BODY_TOO_LARGE","message":"Too large.","details":{"limit_bytes":7,"next_calls":[]},` +
-			`"next_step":"think"`: &client.Failure{
+			`"next_step":"Send less: at most 7 bytes in one call."`: &client.Failure{
 			Status: 413, Code: "BODY_TOO_LARGE", Message: "Too large.", Details: jsontext.Value(
 				`{"limit_bytes":7,"next_calls":[],"next_step":"Send less."}`),
 		},
@@ -147,57 +161,6 @@ func TestForeignAnswer(t *testing.T) {
 		h.send(toolCall("1", "file.read", "{}"))
 		if got := h.one(); !strings.Contains(got, `"code":"NO_ANSWER_OF_THE_SERVICE"`) {
 			t.Error(got)
-		}
-	})
-}
-
-// raw is the body of an answer that is sent as it is.
-type raw string
-
-// TestCallsWithoutAnAnswerOfTheServer has answers of others, and answers without their ends. The
-// server may have carried out the calls, so a repeat has the same key.
-func TestCallsWithoutAnAnswerOfTheServer(t *testing.T) {
-	const whole = `{"jsonrpc":"2.0","id":1,"result":` + fine + `}`
-	for body, want := range map[string]string{
-		"<html>": `"code":"NO_ANSWER_OF_THE_SERVICE","message":"The address http://h did not answer ` +
-			`like a pws server. The call may have been carried out.","details":{"retryable":true,` +
-			`"server":"http://h"},"next_step":"Call again`,
-		whole[:len(whole)/2]: `"code":"SERVER_UNREACHABLE"`,
-		whole[:len(whole)-1]: `"code":"SERVER_UNREACHABLE"`,
-		whole[:5]:            `"code":"SERVER_UNREACHABLE"`,
-		"":                   `"code":"SERVER_UNREACHABLE"`,
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			service, keys := answering(fine, raw(body))
-			h := connect(t, service, "")
-			h.send(toolCall("0", "task.get", "{}"))
-			h.one()
-			for range 2 {
-				h.send(toolCall("1", "task.create", "{}"))
-				pass(time.Minute)
-				if got := h.one(); !strings.Contains(got, want) || !jsontext.Value(got).IsValid() {
-					t.Errorf("%q: %s, want %s", body, got, want)
-				}
-				h.send(toolCall("2", "task.create", "{}"))
-				pass(time.Minute)
-				h.one()
-			}
-			if used := slices.Compact((*keys)[1:]); len(used) != 1 {
-				t.Errorf("%q: keys %q", body, used)
-			}
-		})
-	}
-}
-
-// TestCutAnswersAreAskedForAgain has one answer without its end.
-func TestCutAnswersAreAskedForAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		service, keys := answering(raw(`{"jsonrpc":"2.0","id":1,"result":{"content":[`), fine)
-		h := connect(t, service, "")
-		h.send(toolCall("1", "task.create", "{}"))
-		pass(time.Minute)
-		if got := h.one(); !strings.Contains(got, fine) || len(slices.Compact(*keys)) != 1 {
-			t.Errorf("%s, keys %q", got, *keys)
 		}
 	})
 }

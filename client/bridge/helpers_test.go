@@ -78,7 +78,7 @@ func connect(t *testing.T, service *fake, query string) *host {
 		Offline: func(string) (Offline, error) { return answers, nil }, Catalogue: service.catalogue,
 		ReadOnly: service.readOnly,
 		NextStep: func(err error) string {
-			if client.IsCode(err, "UNKNOWN", "RATE_LIMITED") {
+			if client.IsCode(err, "UNKNOWN", "RATE_LIMITED", "BODY_TOO_LARGE", client.CodeNoAnswer) {
 				return ""
 			}
 			return "think"

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"pws/client"
 )
@@ -106,6 +109,57 @@ func TestTheFirstLostCallsAreDropped(t *testing.T) {
 		}
 		if !slices.Equal(repeated[2:], lost[2:]) || repeated[0] == lost[0] || repeated[1] == lost[1] {
 			t.Error("other keys than those of the last calls are remembered")
+		}
+	})
+}
+
+// raw is the body of an answer that is sent as it is.
+type raw string
+
+// TestCallsWithoutAnAnswerOfTheServer has answers of others, and answers without their ends. The
+// server may have carried out the calls, so a repeat has the same key.
+func TestCallsWithoutAnAnswerOfTheServer(t *testing.T) {
+	const whole = `{"jsonrpc":"2.0","id":1,"result":` + fine + `}`
+	for body, want := range map[string]string{
+		"<html>": `"code":"NO_ANSWER_OF_THE_SERVICE","message":"The address http://h did not answer ` +
+			`like a pws server. The call may have been carried out.","details":{"retryable":true,` +
+			`"server":"http://h"},"next_step":"Call again`,
+		whole[:len(whole)/2]: `"code":"SERVER_UNREACHABLE"`,
+		whole[:len(whole)-1]: `"code":"SERVER_UNREACHABLE"`,
+		whole[:5]:            `"code":"SERVER_UNREACHABLE"`,
+		"":                   `"code":"SERVER_UNREACHABLE"`,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			service, keys := answering(fine, raw(body))
+			h := connect(t, service, "")
+			h.send(toolCall("0", "task.get", "{}"))
+			h.one()
+			for range 2 {
+				h.send(toolCall("1", "task.create", "{}"))
+				pass(time.Minute)
+				if got := h.one(); !strings.Contains(got, want) || !jsontext.Value(got).IsValid() {
+					t.Errorf("%q: %s, want %s", body, got, want)
+				}
+				h.send(toolCall("2", "task.create", "{}"))
+				pass(time.Minute)
+				h.one()
+			}
+			if used := slices.Compact((*keys)[1:]); len(used) != 1 {
+				t.Errorf("%q: keys %q", body, used)
+			}
+		})
+	}
+}
+
+// TestCutAnswersAreAskedForAgain has one answer without its end.
+func TestCutAnswersAreAskedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		service, keys := answering(raw(`{"jsonrpc":"2.0","id":1,"result":{"content":[`), fine)
+		h := connect(t, service, "")
+		h.send(toolCall("1", "task.create", "{}"))
+		pass(time.Minute)
+		if got := h.one(); !strings.Contains(got, fine) || len(slices.Compact(*keys)) != 1 {
+			t.Errorf("%s, keys %q", got, *keys)
 		}
 	})
 }
