@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"pws/client"
 )
 
@@ -191,18 +193,21 @@ func (s *session) take(taking context.Context) error {
 }
 
 // handle starts what answers a line. It never waits for the host: its end is seen by take alone.
-func (s *session) handle(line []byte) {
-	size := len(line)
-	if line == nil {
-		s.refuse(size, codeInvalid, "The message is larger than 17 MiB.")
+func (s *session) handle(line line) {
+	size := len(line.text)
+	if line.text == nil {
+		s.refuse(size, line.id, codeInvalid, "The message is larger than 17 MiB.")
 		return
 	}
-	switch m := parse(line); m.kind {
+	switch m := parse(line.text); m.kind {
 	case notJSON:
-		s.refuse(size, codeParse, "The message is not JSON.")
+		s.refuse(size, nil, codeParse, "The message is not JSON.")
+		return
+	case tooDeep:
+		s.refuse(size, m.id, codeInvalid, "The message is nested deeper than 10,000 levels.")
 		return
 	case notRequest:
-		s.refuse(size, codeInvalid, "The message is not one request of JSON-RPC 2.0.")
+		s.refuse(size, nil, codeInvalid, "The message is not one request of JSON-RPC 2.0.")
 		return
 	case response:
 		s.cfg.Log.Debug("a response was dropped: the server sends no requests")
@@ -236,9 +241,9 @@ func (s *session) inTurn(size int, answer func() []byte) {
 	}
 }
 
-// refuse answers a line that is no request.
-func (s *session) refuse(size, code int, message string) {
-	s.inTurn(size, func() []byte { return errorAnswer(nil, code, message) })
+// refuse answers a line that is not taken. Without an id the id is null.
+func (s *session) refuse(size int, id jsontext.Value, code int, message string) {
+	s.inTurn(size, func() []byte { return errorAnswer(id, code, message) })
 }
 
 // answerLines answers the lines that need no server.

@@ -111,7 +111,7 @@ func TestLinesThatAreNoRequests(t *testing.T) {
 			`{"jsonrpc":"2.0","method":"notifications/initialized"}`: "",
 			`{"jsonrpc":"2.0","method":"notifications/cancelled"}`:   "",
 			`  `: "",
-			strings.Repeat(" ", lineMax) + `{"jsonrpc":"2.0","method":"x"}`: `-32600`,
+			strings.Repeat(" ", lineMax) + `{"jsonrpc":"2.0","method":"x"}`: `"id":null,"error":{"code":-32600`,
 		} {
 			h.send(line)
 			got := strings.Join(h.said(), "\n")
@@ -122,6 +122,37 @@ func TestLinesThatAreNoRequests(t *testing.T) {
 		h.send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
 		if got := h.one(); got != `{"jsonrpc":"2.0","id":1,"result":{}}` {
 			t.Error(got)
+		}
+	})
+}
+
+// TestHugeRequestsAreAnswered has requests that are too large, or too deep, to be parsed. Their
+// hosts wait for answers with their ids, which SDKs put at the end.
+func TestHugeRequestsAreAnswered(t *testing.T) {
+	deep := strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000)
+	large := `"` + strings.Repeat(`\"},`, lineMax/4) + `"`
+	for id, want := range map[string]string{
+		`,"id":7`: "7", `, "id" : "a\"b" `: `"a\"b"`, `,"id":-3`: "-3",
+		"": "null", `,"id":null`: "null", `,"id":[1]`: "null", `,"id":1.5`: "null",
+		`,"id":1,"id":2`: "null", `,"id":1}`: "null", `,"id":"` + strings.Repeat("x", 2000) + `"`: "null",
+	} {
+		for _, arguments := range []string{deep, large} {
+			synctest.Test(t, func(t *testing.T) {
+				h := connect(t, unasked(t), "")
+				h.send(`{"method":"tools/call","params":{"name":"x","id":5,"arguments":` + arguments +
+					`},"jsonrpc":"2.0"` + id + `}`)
+				want := `{"jsonrpc":"2.0","id":` + want + `,"error":{"code":-32`
+				if got := h.one(); !strings.HasPrefix(got, want) {
+					t.Errorf("%.60s: %.200s, want %s", id, got, want)
+				}
+			})
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		h := connect(t, unasked(t), "")
+		h.send(`{"jsonrpc":"2.0","id":1,"result":` + deep + `}`)
+		if got := h.one(); !strings.Contains(got, `"id":null`) {
+			t.Errorf("a response: %.200s", got)
 		}
 	})
 }

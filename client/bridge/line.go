@@ -22,18 +22,25 @@ const (
 	linesMax = roomMax/lineCost + 1
 )
 
+// line is a message.
+type line struct {
+	// text is nil for a message that is too long. It then has its id, if it is a request with one.
+	text []byte
+	id   jsontext.Value
+}
+
 // lineReader reads lines ahead of those that handle them, as far as there is room.
 type lineReader struct {
 	from *bufio.Reader
-	// lines has each line with its room taken, nil for one that is too long. It is closed at the end.
-	lines chan []byte
+	// lines has each line with its room taken. It is closed at the end.
+	lines chan line
 	room  room
 	// err is what ended the lines but for their end. It is set BEFORE they are closed.
 	err error
 }
 
 func newLineReader(from io.Reader) *lineReader {
-	r := &lineReader{from: bufio.NewReaderSize(from, 64<<10), lines: make(chan []byte)}
+	r := &lineReader{from: bufio.NewReaderSize(from, 64<<10), lines: make(chan line)}
 	r.room.freed = make(chan struct{})
 	return r
 }
@@ -42,16 +49,17 @@ func newLineReader(from io.Reader) *lineReader {
 func (r *lineReader) run(ctx context.Context) {
 	defer close(r.lines)
 	for {
-		line, tooLong, err := r.next()
-		if line = bytes.TrimSpace(line); len(line) > 0 || tooLong {
-			if tooLong {
-				line = nil
+		text, long, err := r.next()
+		if text = bytes.TrimSpace(text); len(text) > 0 || long != nil {
+			one := line{text: text}
+			if long != nil {
+				one = line{id: long.request()}
 			}
-			if !r.room.take(ctx, len(line)) {
+			if !r.room.take(ctx, len(one.text)) {
 				return
 			}
 			select {
-			case r.lines <- line:
+			case r.lines <- one:
 			case <-ctx.Done():
 				return
 			}
@@ -65,17 +73,22 @@ func (r *lineReader) run(ctx context.Context) {
 	}
 }
 
-// next reads one line. A line that is too long is skipped.
-func (r *lineReader) next() (line []byte, tooLong bool, err error) {
+// next reads one line. One that is too long is scanned only.
+func (r *lineReader) next() (text []byte, long *scan, err error) {
 	for {
 		part, err := r.from.ReadSlice('\n')
-		if tooLong = tooLong || len(line)+len(part) > lineMax; tooLong {
-			line = nil
+		if long == nil && len(text)+len(part) > lineMax {
+			long = new(scan)
+			long.read(text)
+			text = nil
+		}
+		if long != nil {
+			long.read(part)
 		} else {
-			line = append(line, part...)
+			text = append(text, part...)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, tooLong, err
+			return text, long, err
 		}
 	}
 }

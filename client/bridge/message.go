@@ -67,6 +67,8 @@ const (
 	// notJSON has no syntax of JSON, notRequest is JSON but no message of a client.
 	notJSON kind = iota
 	notRequest
+	// tooDeep is a request that is nested deeper than it can be parsed.
+	tooDeep
 	request
 	notification
 	// response answers a request of the server, which sends none.
@@ -82,7 +84,15 @@ func parse(line []byte) *message {
 	m := &message{line: line}
 	value := jsontext.Value(line)
 	// A text of JSON is UTF-8. An id that is not would be answered as it is.
-	if !utf8.Valid(line) || !value.IsValid(lenient) {
+	if !utf8.Valid(line) {
+		return m
+	}
+	if !value.IsValid(lenient) {
+		var seen scan
+		seen.read(line)
+		if id := seen.request(); id != nil && seen.deepest > depthMax {
+			m.kind, m.id = tooDeep, id
+		}
 		return m
 	}
 	m.kind = notRequest
