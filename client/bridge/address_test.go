@@ -35,6 +35,7 @@ func TestCallAtTheNextAddress(t *testing.T) {
 		b := New(Config{
 			Service: &fake{caller: Caller{Server: reached.Server, SignedIn: true}, do: reached.Do},
 			Version: "1", Log: slog.New(slog.DiscardHandler),
+			Offline: func(string) (Offline, error) { return offline() },
 		})
 		got := string(b.ask(t.Context(), t.Context(), parse([]byte(toolCall("1", "task.create", "{}")))))
 		if strings.Contains(got, `"isError":false`) != (c.servers == 2) {

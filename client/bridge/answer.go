@@ -24,6 +24,9 @@ const (
 	codeRunning     = "IDEMPOTENCY_IN_PROGRESS"
 )
 
+// unsureCodes are those of refusals AFTER which a call may have been carried out, or will be.
+var unsureCodes = []string{codeRunning, "STORAGE_UNAVAILABLE", "SHUTTING_DOWN", "INTERNAL"}
+
 // problem is a failure as agents read it, with the members of a refusal of the server.
 type problem struct {
 	Code     string         `json:"code"`

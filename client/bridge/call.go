@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,13 +80,22 @@ func (b *Bridge) ask(ctx, limited context.Context, m *message) []byte {
 	if m.method != methodCall {
 		return said
 	}
+	refused := refusalIn(said)
+	done := m.resultOf(said) != nil && refused == nil
+	if done && ctx.Err() != nil || refused != nil && slices.Contains(unsureCodes, refused.Code) {
+		b.remember(m, sent.Key)
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
 	if !repeats {
 		said = withoutReplay(said)
 	}
-	if caller := b.cfg.Service.Caller(); !caller.SignedIn && refusalCode(said) == codeSignIn {
+	caller := b.cfg.Service.Caller()
+	if !caller.SignedIn && refused != nil && refused.Code == codeSignIn {
 		return b.failed(m, signIn(caller))
 	}
-	if m.resultOf(said) != nil && refusalIn(said) == nil {
+	if done {
 		b.forget(m)
 	}
 	return b.claims.taken(m, said)

@@ -189,10 +189,14 @@ func (k *keeper) renew(ctx context.Context, one *held) {
 		Claim string `json:"claim_id"`
 		Token uint64 `json:"fencing_token"`
 	}{one.claim, one.token})
-	_, err := k.service.Do(ctx, &client.Request{
+	answer, err := k.service.Do(ctx, &client.Request{
 		Method: http.MethodPost, Path: "/api/v1/tasks/" + one.task + "/claim/renew", Body: body,
 		Header: http.Header{"Content-Type": {"application/json"}}, Key: client.NewIdempotencyKey(),
 	})
+	if err == nil {
+		// Something else on the way may have answered.
+		_, err = answer.Data()
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := time.Now()

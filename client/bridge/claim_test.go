@@ -22,6 +22,8 @@ type claiming struct {
 	renewed []time.Duration
 	// fails is the answer to a renewal, nil for success.
 	fails error
+	// foreign says that something else answers renewals, with a status of success.
+	foreign bool
 }
 
 func (c *claiming) do(_ context.Context, request *client.Request) (*client.Answer, error) {
@@ -31,6 +33,9 @@ func (c *claiming) do(_ context.Context, request *client.Request) (*client.Answe
 		c.renewed = append(c.renewed, time.Since(c.begun))
 		if string(request.Body) != `{"claim_id":"clm_1","fencing_token":3}` || request.Key == "" {
 			return nil, fmt.Errorf("body %s, key %q", request.Body, request.Key)
+		}
+		if c.foreign {
+			return &client.Answer{Status: 200, Body: []byte("<html>")}, nil
 		}
 		return &client.Answer{Status: 200, Body: []byte("{}")}, c.fails
 	}
@@ -142,6 +147,16 @@ func TestRenewalsAreTriedAgain(t *testing.T) {
 		pass(nextAttempt + renewAfter)
 		service.expect(t, renewAfter, renewAfter+nextAttempt, renewAfter+2*nextAttempt,
 			2*renewAfter+2*nextAttempt)
+	})
+}
+
+// TestForeignAnswersRenewNothing has a page of a proxy as the answer to renewals.
+func TestForeignAnswersRenewNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		service := &claiming{foreign: true}
+		claimed(t, service)
+		pass(renewAfter + nextAttempt)
+		service.expect(t, renewAfter, renewAfter+nextAttempt)
 	})
 }
 

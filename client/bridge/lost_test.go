@@ -163,3 +163,54 @@ func TestCutAnswersAreAskedForAgain(t *testing.T) {
 		}
 	})
 }
+
+// TestRefusalsThatDecideNothingKeepTheKey checks which refusals leave open whether a call is
+// carried out.
+func TestRefusalsThatDecideNothingKeepTheKey(t *testing.T) {
+	for code, keeps := range map[string]bool{
+		codeRunning: true, "STORAGE_UNAVAILABLE": true, "SHUTTING_DOWN": true, "INTERNAL": true,
+		"TASK_NOT_FOUND": false, "VALIDATION_FAILED": false,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			service, keys := answering(refusal(code))
+			h := connect(t, service, "")
+			for _, id := range []string{"1", "2"} {
+				h.send(toolCall(id, "task.create", "{}"))
+				pass(time.Minute)
+				if got := h.one(); !strings.Contains(got, code) {
+					t.Errorf("%s: %s", code, got)
+				}
+			}
+			if kept := len(slices.Compact(*keys)) == 1; kept != keeps {
+				t.Errorf("%s: the key was kept: %t", code, kept)
+			}
+		})
+	}
+}
+
+// TestCanceledCallThatIsDone has a call whose answer comes when its host has just canceled it. A
+// repeat gets what the first call had, and the note about its claim.
+func TestCanceledCallThatIsDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var keys []string
+		claims := &claiming{}
+		h := connect(t, &fake{do: func(
+			ctx context.Context, request *client.Request,
+		) (*client.Answer, error) {
+			keys = append(keys, request.Key)
+			if len(keys) == 1 {
+				<-ctx.Done()
+			}
+			return claims.do(ctx, request)
+		}}, "")
+		h.send(toolCall("1", "task.next", "{}"))
+		synctest.Wait()
+		h.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+		synctest.Wait()
+		h.send(toolCall("2", "task.next", "{}"))
+		got := h.one()
+		if len(keys) != 2 || keys[0] != keys[1] || !strings.Contains(got, keptNote) {
+			t.Errorf("%s, keys %q", got, keys)
+		}
+	})
+}
