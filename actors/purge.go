@@ -193,8 +193,16 @@ func (r *eraser) forgetTexts(hashes []work.Hash) (keeping map[id.ID]bool, err er
 	keeping = map[id.ID]bool{}
 	err = r.naming(hashes, r.engine.config.SharedJournal, func(project id.ID) error {
 		keeping[project] = true
-		_, err := r.engine.Do(api.Order{Project: project, Command: &work.ForgetTexts{Hashes: hashes}})
-		return err
+		for {
+			order := api.Order{Project: project, Command: &work.ForgetTexts{Hashes: hashes}}
+			done, err := r.engine.Do(order)
+			if err != nil || done.Project == nil || !done.Project.KeepsTexts(hashes) {
+				return err
+			}
+			if err := r.goOn(); err != nil {
+				return err
+			}
+		}
 	})
 	return keeping, err
 }

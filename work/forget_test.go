@@ -1,6 +1,7 @@
 package work_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,5 +65,34 @@ func TestTasksForgetPurgedTexts(t *testing.T) {
 	}
 	if _, err := w.do(id.ID{}, &work.ForgetTexts{}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestForgettingIsBounded forgets what more tasks keep than one order is about. An event names only
+// what its task kept.
+func TestForgettingIsBounded(t *testing.T) {
+	w := newWorld()
+	w.create(t)
+	var task id.ID
+	for range work.OrderEventsMax + 10 {
+		task = w.must(t, &work.CreateTask{Spec: work.TaskSpec{
+			Title: "t", RelatedFiles: longList("file"),
+		}}).Result.Subject
+	}
+	last, _ := w.project.Task(task, work.AsStored)
+	purged := []work.Hash{{1}, last.Texts().Spec.Files.Hash, {2}}
+	for _, want := range []int{work.OrderEventsMax, 10, 0} {
+		if w.project.KeepsTexts(purged) != (want > 0) || w.project.KeepsTexts([]work.Hash{{1}}) {
+			t.Errorf("tasks keep other texts, %d are to lose theirs", want)
+		}
+		events := w.operate(t, &work.ForgetTexts{Hashes: purged}).Events
+		if len(events) != want {
+			t.Fatalf("%d events and not %d", len(events), want)
+		}
+		for _, event := range events {
+			if e := event.(*work.TaskTextsForgotten); !slices.Equal(e.Hashes, purged[1:2]) {
+				t.Fatalf("the event names %x", e.Hashes)
+			}
+		}
 	}
 }
