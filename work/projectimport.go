@@ -57,7 +57,8 @@ type ImportProject struct {
 	// and relations. IDs of one kind are in the order of the bundle.
 	NewIDs []NewID
 
-	// prepared is the decision that Prepare has made, at the time preparedAt in Unix milliseconds.
+	// prepared is the decision that Prepare has made. Its records are of the time preparedAt in Unix
+	// milliseconds, which is that of the newest Decide.
 	prepared   *Decision
 	preparedAt int64
 }
@@ -91,8 +92,12 @@ func (c *ImportProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 		for _, event := range c.prepared.Events {
 			if imported, ok := event.(*ProjectImported); ok {
 				imported.retime(c.preparedAt, stamp.Now)
+				for _, one := range imported.Handoffs {
+					one.WorkSession = stamp.ID(sessionNumber)
+				}
 			}
 		}
+		c.preparedAt = stamp.Now
 		return *c.prepared, nil
 	}
 	return c.decide(stamp)
@@ -340,10 +345,10 @@ func (e *ProjectImported) retime(from, to int64) {
 		move(&one.CreatedAt)
 	}
 	for _, one := range e.Discussions {
-		move(&one.CreatedAt, &one.ChangedAt)
+		move(&one.CreatedAt, &one.ChangedAt, &one.Deleted.At)
 	}
 	for _, one := range e.Comments {
-		move(&one.CreatedAt)
+		move(&one.CreatedAt, &one.Deleted.At)
 	}
 	for _, one := range e.Contributions {
 		move(&one.CreatedAt, &one.UpdatedAt, &one.DecidedAt)

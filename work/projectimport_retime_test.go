@@ -21,7 +21,8 @@ func TestRetimeMovesAllTimes(t *testing.T) {
 	})
 	// Times from before the import, or that no imported record has.
 	before := []string{
-		".Imported", ".Origin", ".Claim", ".Deleted", ".Files",
+		".Imported", ".Origin", ".Claim", ".Files", ".Handoffs[0].Deleted",
+		".Verifications[0].Deleted", ".Contributions[0].Deleted", ".Reviews[0].Deleted",
 	}
 	kept = slices.DeleteFunc(kept, func(path string) bool {
 		return slices.ContainsFunc(before, func(part string) bool {
