@@ -61,7 +61,14 @@ func (c *Credit) same(other *Credit) bool {
 		return c.Origin == other.Origin
 	}
 	return c.Origin.Contribution == other.Origin.Contribution &&
-		(!c.Origin.Contribution.IsZero() || c.Origin == other.Origin)
+		(!c.Origin.Contribution.IsZero() || c.Origin.equals(other.Origin))
+}
+
+// equals compares values: two credits share an origin in memory until they were stored.
+func (o *CreditOrigin) equals(other *CreditOrigin) bool {
+	return o.Project == other.Project && o.Contribution == other.Contribution &&
+		o.Changeset == other.Changeset && o.Author == other.Author &&
+		slices.Equal(o.Reviewers, other.Reviewers) && o.AcceptedBy == other.AcceptedBy
 }
 
 // CreditsAt returns the credits of the history up to a changeset, the newest first, then the
