@@ -300,14 +300,12 @@ func (b *checkpointBuild) handoff() {
 	if b.command.Handoff == nil {
 		return
 	}
-	created, err := decideHandoff(b.scratch, b.command.Handoff, b.stamp, 2, "handoff.")
+	published, _ := b.published()
+	created, err := decideHandoff(
+		b.scratch, b.command.Handoff, b.stamp, 2, "handoff.", published)
 	if err != nil {
 		b.addFault(err)
 		return
-	}
-	if published, ok := b.published(); ok {
-		created.Changeset = published.ID
-		created.ChangedFiles = withPaths(created.ChangedFiles, published)
 	}
 	b.left = created.ID
 	b.decision.Blobs = append(b.decision.Blobs, created.putAway()...)
@@ -322,16 +320,17 @@ func (b *checkpointBuild) published() (*ChangesetPublished, bool) {
 	return published, ok
 }
 
-// withPaths adds the paths of a changeset that are missing in the list.
+// withPaths adds the paths of a changeset that are missing in the list, as changedSince does.
 func withPaths(paths []string, published *ChangesetPublished) []string {
 	seen := make(map[string]bool, len(paths))
 	for _, path := range paths {
 		seen[path] = true
 	}
 	for i := range published.Ops {
-		path := published.Ops[i].Path
-		if !seen[path] && len(paths) < ChangedPathsMax {
-			paths, seen[path] = append(paths, path), true
+		for _, path := range [...]string{published.Ops[i].From, published.Ops[i].Path} {
+			if path != "" && !seen[path] && len(paths) < ChangedPathsMax {
+				paths, seen[path] = append(paths, path), true
+			}
 		}
 	}
 	return paths

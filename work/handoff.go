@@ -264,7 +264,7 @@ func (c *CreateHandoff) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireActive(p); err != nil {
 		return Decision{}, err
 	}
-	created, err := decideHandoff(p, &c.Continuation, stamp, 0, "")
+	created, err := decideHandoff(p, &c.Continuation, stamp, 0, "", nil)
 	if err != nil {
 		return Decision{}, err
 	}
@@ -275,9 +275,11 @@ func (c *CreateHandoff) Decide(p *Project, stamp Stamp) (Decision, error) {
 }
 
 // decideHandoff returns QUOTA_EXCEEDED and VALIDATION_FAILED; field is the path of the body in
-// the request. The ID is the nth of the stamp.
+// the request. The ID is the nth of the stamp. Published is the changeset that comes with the
+// handoff, nil for none.
 func decideHandoff(
 	p *Project, body *Continuation, stamp Stamp, nth uint16, field string,
+	published *ChangesetPublished,
 ) (*HandoffCreated, error) {
 	if err := p.requireQuota(stamp.Agent, quotaHandoffs, 1); err != nil {
 		return nil, err
@@ -299,6 +301,10 @@ func decideHandoff(
 		}
 	}
 	created.ChangedFiles = p.changedSince(since)
+	if published != nil {
+		created.Changeset = published.ID
+		created.ChangedFiles = withPaths(created.ChangedFiles, published)
+	}
 	bytes := body.bytes() + textBytes(created.ChangedFiles)
 	return created, p.requireQuota(stamp.Agent, quotaTexts, bytes)
 }
