@@ -92,6 +92,8 @@ func (p *Project) expiring(events []Event, now int64) []Event {
 			changed = event.Contribution
 		case *ContributionWithdrawn:
 			changed = event.Contribution
+		case *ContributionDeleted:
+			changed = event.Contribution
 		default:
 			continue
 		}
