@@ -101,7 +101,8 @@ func Authorize(command Command, p *Project, agent id.ID) error {
 	return p.RequireNotBlocked(agent)
 }
 
-// Leaves reports whether a command is accepted from agents that may no longer read the project.
+// Leaves reports whether a command is accepted from agents that may no longer read the project. It
+// opens no work session.
 func Leaves(command Command) bool {
 	switch command.(type) {
 	case *UnwatchProject, *ReleaseAll:
@@ -111,8 +112,8 @@ func Leaves(command Command) bool {
 }
 
 // Decide decides any command. It records expired claims first, so that the command sees the
-// project as readers do, and opens a work session on the first write of an agent. It records the
-// expiry of a workspace BEFORE a change of its contribution.
+// project as readers do, and opens a work session on the first write of an agent, see Leaves. It
+// records the expiry of a workspace BEFORE a change of its contribution.
 func Decide(command Command, p *Project, stamp Stamp) (Decision, error) {
 	p, expired := expireClaims(p, stamp)
 	decision, err := command.Decide(p, stamp)
@@ -123,7 +124,10 @@ func Decide(command Command, p *Project, stamp Stamp) (Decision, error) {
 		return decision, nil
 	}
 	decision.putAway()
-	decision.Events = opened(p, p.expiring(decision.Events, stamp.Now), stamp)
+	decision.Events = p.expiring(decision.Events, stamp.Now)
+	if !Leaves(command) {
+		decision.Events = opened(p, decision.Events, stamp)
+	}
 	if len(expired) > 0 {
 		decision.Events = slices.Concat(recorded(expired, decision.Events), decision.Events)
 	}

@@ -31,7 +31,7 @@ func manyClaims(t *testing.T, who id.ID) (w *world, tasks []id.ID) {
 func TestReleaseAllIsBounded(t *testing.T) {
 	who := agent("bob")
 	w, tasks := manyClaims(t, who)
-	for _, want := range []int{work.OrderEventsMax, 10, 0} {
+	for _, want := range []int{1 + work.OrderEventsMax, 10, 0} {
 		decision, err := w.do(who, new(work.ReleaseAll))
 		if err != nil || len(decision.Events) != want {
 			t.Fatalf("%d events and not %d, %v", len(decision.Events), want, err)

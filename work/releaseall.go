@@ -1,6 +1,8 @@
 package work
 
 import (
+	"slices"
+
 	"pws/internal/fault"
 	"pws/internal/id"
 )
@@ -10,7 +12,8 @@ import (
 const OrderEventsMax = 4096
 
 // ReleaseAll releases the claims of its caller, at most OrderEventsMax of them, and ends its turn.
-// An operator sends it on behalf of an agent that was suspended. Workspaces and their files stay.
+// An operator sends it on behalf of an agent that was suspended. It is no work of the agent, so its
+// work session ends. Workspaces and their files stay.
 type ReleaseAll struct{}
 
 // Authorize accepts every agent, also one that may no longer read the project.
@@ -23,7 +26,12 @@ func (c *ReleaseAll) Authorize(p *Project, _ id.ID) error {
 
 // Decide returns no errors.
 func (c *ReleaseAll) Decide(p *Project, stamp Stamp) (Decision, error) {
-	return Decision{Events: p.endsOfAgent(stamp.Agent, stamp)}, nil
+	events := p.endsOfAgent(stamp.Agent, stamp)
+	if open, ok := p.OpenSession(stamp.Agent); ok && len(events) > 0 {
+		// The session ends first: what follows would extend it.
+		events = slices.Insert(events, 0, Event(&WorkSessionEnded{ID: open.ID}))
+	}
+	return Decision{Events: events}, nil
 }
 
 // HasClaims reports whether an agent holds claims in the project. They may have expired.
