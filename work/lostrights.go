@@ -8,7 +8,7 @@ import "pws/internal/id"
 func (p *Project) endsOfHeld(by func(agent id.ID) bool, stamp Stamp) []Event {
 	events := p.withReleases(nil, by)
 	if turn, held := p.Turn(stamp.Now); held && by(turn.Agent) {
-		events = append(events, &TurnRenewed{ExpiresAt: stamp.Now})
+		events = append(events, &TurnEnded{Agent: turn.Agent, Workspace: turn.Workspace})
 	}
 	return events
 }
