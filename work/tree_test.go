@@ -3,8 +3,10 @@ package work_test
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -388,5 +390,26 @@ func TestFrozenFork(t *testing.T) {
 	if !ok || from.Project != w.project.ID || from.Changeset.IsZero() ||
 		len(from.Authors) != 1 || from.Authors[0].Changesets != 2 {
 		t.Errorf("it is from %+v", from)
+	}
+}
+
+// TestManifestCountsDoNotOverflow: the count of a chunk and those before it exceed the files of the
+// tree, although their sum as a number of 64 bits does not.
+func TestManifestCountsDoNotOverflow(t *testing.T) {
+	w := newWorld()
+	w.create(t)
+	w.publish(t, createOp("a", "1"))
+	chunk := w.project.TreeAt(w.project.Head(), nil).Manifest()[0]
+	root := []byte{0, 1, 'r', 1, 1}
+	root = append(append(root, chunk.Hash[:]...), 1)
+	root = binary.AppendUvarint(append(root, chunk.Hash[:]...), math.MaxUint64)
+	_, err := work.ReadTree(sha256.Sum256(root), func(h work.Hash) ([]byte, error) {
+		if h == chunk.Hash {
+			return chunk.Content, nil
+		}
+		return root, nil
+	})
+	if err == nil {
+		t.Error("the manifest was read")
 	}
 }

@@ -206,7 +206,7 @@ func (r *manifestReader) read(root Hash) (ops []Op, cuts []int, err error) {
 	}
 	for len(b.rest) > 0 && !b.short {
 		hash, count := Hash(b.take(len(Hash{}))), b.uvarint()
-		if b.short || uint64(len(r.ops))+count > files {
+		if b.short || count > files-uint64(len(r.ops)) {
 			return nil, nil, fmt.Errorf("manifest %x: %w", root, errManifest)
 		}
 		if err := r.chunk(hash, int(count)); err != nil {
