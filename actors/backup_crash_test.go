@@ -46,7 +46,9 @@ func TestBackupIsDurable(t *testing.T) {
 		steps++
 		check(fmt.Sprintf("before %s of %s", op, path))
 	}
-	if _, err := offline.Copy(w, e.config.Dir, filepath.Join(top, "copy"), false, Verify); err != nil {
+	_, err = offline.Copy(w, e.config.Dir, filepath.Join(top, "copy"),
+		offline.CopyOptions{List: true}, Verify)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if w.Before = nil; !check("when it is done") {

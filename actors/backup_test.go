@@ -1,6 +1,8 @@
 package actors
 
 import (
+	"errors"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -55,6 +57,64 @@ func TestBackupAndRestore(t *testing.T) {
 		if _, err := Restore(backup, to); err == nil {
 			t.Errorf("%s was overwritten", to)
 		}
+	}
+}
+
+// TestRestoreRefusesAnotherBackup damages every file of a backup in every way.
+func TestRestoreRefusesAnotherBackup(t *testing.T) {
+	_, s := lived(t)
+	made := filepath.Join(t.TempDir(), "backup")
+	if _, err := Backup(s.config.Dir, made); err != nil {
+		t.Fatal(err)
+	}
+	mustVerify(t, made)
+	damages := map[string]func(name string, content []byte) error{
+		"flipped": func(name string, content []byte) error {
+			content[len(content)/2] ^= 1
+			return os.WriteFile(name, content, 0o600)
+		},
+		"shortened": func(name string, content []byte) error {
+			return os.WriteFile(name, content[:len(content)-1], 0o600)
+		},
+		"lengthened": func(name string, content []byte) error {
+			return os.WriteFile(name, append(content, 0), 0o600)
+		},
+		"removed": func(name string, _ []byte) error { return os.Remove(name) },
+	}
+	err := fs.WalkDir(os.DirFS(made), ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		for what, damage := range damages {
+			if path == datadir.BackupName && what == "removed" {
+				continue
+			}
+			copied := t.TempDir()
+			if err := os.CopyFS(copied, os.DirFS(made)); err != nil {
+				return err
+			}
+			content, err := os.ReadFile(filepath.Join(copied, path))
+			if err == nil {
+				err = damage(filepath.Join(copied, path), content)
+			}
+			if err != nil {
+				return err
+			}
+			to := filepath.Join(t.TempDir(), "restored")
+			if _, err := Restore(copied, to); err == nil {
+				t.Errorf("restored with %s %s", path, what)
+			}
+			if _, err := os.Stat(to); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s %s: %v", path, what, err)
+			}
+			if _, err := Verify(copied); err == nil {
+				t.Errorf("sound with %s %s", path, what)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 
@@ -282,7 +342,8 @@ func TestBackupKeepsFilesRemovedDuringIt(t *testing.T) {
 			}
 		}
 	}}
-	report, err := offline.Copy(d, s.config.Dir, filepath.Join(t.TempDir(), "copy"), true, Verify)
+	report, err := offline.Copy(d, s.config.Dir, filepath.Join(t.TempDir(), "copy"),
+		offline.CopyOptions{Link: true, List: true}, Verify)
 	if err != nil {
 		t.Fatal(err)
 	}

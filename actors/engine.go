@@ -275,6 +275,9 @@ func (e *Engine) openStores() (*Recovery, error) {
 	if err := datadir.Prepare(dir); err != nil {
 		return nil, err
 	}
+	if err := offline.Adopt(dir); err != nil {
+		return nil, err
+	}
 	if err := e.space.fitDisk(); err != nil {
 		return nil, err
 	}

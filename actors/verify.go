@@ -20,14 +20,15 @@ import (
 func Verify(dir string) (*offline.Report, error) { return offline.Verify(dir, newRebuilder) }
 
 // Backup copies a data directory and checks the copy, see offline.Copy. Files that never change are
-// hard links where the file system allows it.
+// hard links where the file system allows it, and a list says what the copy has.
 func Backup(data, to string) (*offline.Report, error) {
-	return offline.Copy(disk.OS{}, data, to, true, Verify)
+	return offline.Copy(disk.OS{}, data, to, offline.CopyOptions{Link: true, List: true}, Verify)
 }
 
-// Restore makes a data directory out of a backup, as Backup does, with copies alone.
+// Restore makes a data directory out of a backup, as Backup does, with copies alone and without
+// a list. A backup that has a list has to be what it says.
 func Restore(from, data string) (*offline.Report, error) {
-	return offline.Copy(disk.OS{}, from, data, false, Verify)
+	return offline.Copy(disk.OS{}, from, data, offline.CopyOptions{}, Verify)
 }
 
 // SendCopy writes a copy of a data directory for ReceiveCopy, see offline.Send.

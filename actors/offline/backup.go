@@ -17,13 +17,23 @@ import (
 	"pws/uploads"
 )
 
+// CopyOptions say what a copy is for.
+type CopyOptions struct {
+	// Link makes hard links of files that never change where the file system allows it. All others are
+	// copies, written through the disk.
+	Link bool
+	// List writes the list of a backup, which later copies and checks are compared with. A directory
+	// for a server has none.
+	List bool
+}
+
 // Copy copies a data directory into a folder that does not exist or is empty. A server may run on
 // the directory meanwhile, and it neither helps nor waits: what was durable when Copy began is in
 // the copy, and of what was written since then whatever was there. The copy is checked with verify,
-// and takes its name only AFTER it was found sound. With link, files that never change are hard
-// links where the file system allows it; all others are copies, written through the disk.
+// and takes its name only AFTER it was found sound. A backup that has a list has to be as the
+// list says.
 func Copy(
-	d disk.Disk, from, to string, link bool, verify func(dir string) (*Report, error),
+	d disk.Disk, from, to string, options CopyOptions, verify func(dir string) (*Report, error),
 ) (report *Report, err error) {
 	if to, err = filepath.Abs(to); err != nil {
 		return nil, err
@@ -32,6 +42,10 @@ func Copy(
 		return nil, err
 	}
 	if err := datadir.MakeRoom(to); err != nil {
+		return nil, err
+	}
+	listed, err := requireBackup(from)
+	if err != nil {
 		return nil, err
 	}
 	files, err := take(from, true)
@@ -52,7 +66,7 @@ func Copy(
 		err = d.MakeDir(filepath.Join(partial, datadir.UploadsName))
 	}
 	if err == nil {
-		err = files.put(d, partial, link)
+		err = files.put(d, partial, options.Link)
 	}
 	if err != nil {
 		return nil, err
@@ -60,6 +74,16 @@ func Copy(
 	if report, err = verify(partial); err != nil {
 		return nil, fmt.Errorf("the copy of %s is not sound and was removed: %w", from, err)
 	}
+	if err := notAsListed(from, listed.checkLast(report.Log.Last)); err != nil {
+		return nil, err
+	}
+	if options.List {
+		listed = listOf(files.files, report.Log.Last)
+		if err := listed.write(d, partial); err != nil {
+			return nil, err
+		}
+	}
+	report.Listed = listed.report()
 	if err := d.Rename(partial, to); err != nil {
 		return nil, err
 	}
@@ -107,6 +131,8 @@ type takenFile struct {
 	content []byte
 	// fixed says that the file never changes under its name.
 	fixed bool
+	// sum is the checksum of what was copied, as a backupList has it.
+	sum string
 }
 
 // takenFiles are the files of one state of a data directory.
@@ -449,10 +475,13 @@ func (t *takenFiles) put(d disk.Disk, dir string, link bool) error {
 func (t *takenFile) put(d disk.Disk, dir string, link bool) error {
 	name := filepath.Join(dir, t.name)
 	if link && t.fixed && t.link(name) {
+		t.sum = noBackupSum
 		return nil
 	}
 	content, _ := t.reader()
-	return writeFile(d, name, content)
+	sum, err := writeFile(d, name, content)
+	t.sum = sum.String()
+	return err
 }
 
 // link reports false where the file has to be copied: on another file system, or where another file

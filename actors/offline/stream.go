@@ -96,17 +96,18 @@ func receiveFile(d disk.Disk, to string, header *tar.Header, content io.Reader) 
 		header.Name != path.Join(part, name) || !filepath.IsLocal(header.Name) {
 		return fmt.Errorf("it has %q, which is not a file of a data directory", header.Name)
 	}
-	return writeFile(d, filepath.Join(to, filepath.FromSlash(header.Name)), content)
+	_, err := writeFile(d, filepath.Join(to, filepath.FromSlash(header.Name)), content)
+	return err
 }
 
-// writeFile makes a durable file.
-func writeFile(d disk.Disk, name string, content io.Reader) error {
+// writeFile makes a durable file, and returns the checksum of its content.
+func writeFile(d disk.Disk, name string, content io.Reader) (sum checksum, err error) {
 	file, err := d.Create(name)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	_, err = io.Copy(file, content)
-	return errors.Join(err, file.Sync(), file.Close())
+	_, err = io.Copy(file, io.TeeReader(content, &sum))
+	return sum, errors.Join(err, file.Sync(), file.Close())
 }
 
 // syncFolders makes the names in a copy durable.

@@ -21,7 +21,10 @@ import (
 
 // Report is what Verify has counted.
 type Report struct {
-	Log journal.Report
+	// Listed is the list of a backup, which the files are compared with; nil where there is none, and
+	// nothing says whether they are complete.
+	Listed *Listed
+	Log    journal.Report
 	// Raft is the log of a member of a group; a single server has none.
 	Raft *journal.Report
 	// Accepted is what that log has; nil where it is not understood, as NotAccepted says.
@@ -52,6 +55,10 @@ func (r *Report) Print(out io.Writer) error {
 	line := func(name, format string, values ...any) {
 		fmt.Fprintf(&text, "%-11s", name)
 		fmt.Fprintf(&text, format+"\n", values...)
+	}
+	if r.Listed != nil {
+		line("backup", "complete: %s, up to entry %d", counted(r.Listed.Files, "file", "files"),
+			r.Listed.Last)
 	}
 	line("log", "%s (%d to %d, %d not yet in the snapshot) in %s, %s",
 		counted(r.Log.Entries, "entry", "entries"), r.Log.First, r.Log.Last, r.Tail,
@@ -201,10 +208,15 @@ type verifier struct {
 	report    Report
 	damage    Damage
 	contents  contentSet
+	// listed is nil where there is no list, or the folder differs from it.
+	listed *backupList
 }
 
 // run returns an error only where the check could not go on; damage is collected.
 func (v *verifier) run() error {
+	if err := v.checkList(); err != nil {
+		return err
+	}
 	if err := v.checkSecret(); err != nil {
 		return err
 	}
@@ -238,6 +250,20 @@ func (v *verifier) run() error {
 	return v.checkStates()
 }
 
+// checkList compares the folder of a backup with its list.
+func (v *verifier) checkList() error {
+	listed, err := checkBackup(v.dir)
+	if damage := new(Damage); errors.As(err, &damage) {
+		for _, fault := range damage.Faults {
+			v.damage.add(fault)
+		}
+		v.damage.Unlisted += damage.Unlisted
+		return nil
+	}
+	v.listed, v.report.Listed = listed, listed.report()
+	return err
+}
+
 func (v *verifier) checkSecret() error {
 	_, err := os.Stat(filepath.Join(v.dir, datadir.SecretName))
 	if err == nil {
@@ -269,6 +295,9 @@ func (v *verifier) checkLog() (sound bool, err error) {
 	if errors.Is(err, journal.ErrCorrupt) {
 		v.damage.add(err)
 		return false, nil
+	}
+	if fault := v.listed.checkLast(v.report.Log.Last); err == nil && fault != nil {
+		v.damage.add(fault)
 	}
 	return err == nil, err
 }

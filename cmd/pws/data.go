@@ -15,7 +15,7 @@ import (
 
 // VerifyCommand checks a data directory offline.
 type VerifyCommand struct {
-	Data string `default:"./data" help:"Data directory."`
+	Data string `default:"./data" help:"Data directory, or folder of a backup."`
 }
 
 // Run prints the counts and fails on damage.
@@ -45,17 +45,21 @@ func (c *BackupCommand) Run(out io.Writer) error {
 
 // RestoreCommand creates a data directory from a backup.
 type RestoreCommand struct {
-	From string `required:"" help:"Folder of the backup."`
+	From string `required:"" help:"Folder of the backup; it must have what its file BACKUP lists."`
 	Data string `default:"./data" help:"Data directory to make; it must be empty or not exist yet."`
 }
 
-// Run copies the backup, verifies the copy, and prints what it contains.
+// Run copies a backup that is as its list says, verifies the copy, and prints what it contains.
 func (c *RestoreCommand) Run(out io.Writer) error {
 	report, err := actors.Restore(c.From, c.Data)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintln(out, "restored", c.From, "to", c.Data)
+	if report.Listed == nil {
+		fmt.Fprintf(out, "%s has no list %s: nothing says whether it was complete\n", c.From,
+			datadir.BackupName)
+	}
 	return report.Print(out)
 }
 

@@ -13,6 +13,7 @@
 //	member     which member of a group the directory belongs to; a single server has none
 //	raft       the log of a member, by package journal/replica
 //	renewal    what replaces the data of a member that was away for too long (FinishRenewal)
+//	BACKUP     what a backup has, by package actors/offline; a server that starts on it removes it
 //	admin.sock the socket of pws admin, while a server runs
 package datadir
 
@@ -42,6 +43,8 @@ const (
 	MemberName    = "member"
 	ErasureName   = "erasure"
 	RaftName      = "raft"
+	// BackupName is the list of a backup. A data directory that a server has used has none.
+	BackupName = "BACKUP"
 	// AdvanceName is the file that says how far a clock for tests was moved forward.
 	AdvanceName = "test-clock"
 	LogLockName = "LOCK"
