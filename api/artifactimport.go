@@ -16,7 +16,8 @@ type Import struct {
 	ID string `json:"id" check:"id=imp_"`
 	// The importing project; null if the caller may not read it now.
 	ProjectID *string `json:"project_id" check:"id=prj_"`
-	// The artifact; null if the caller may not read it now, or if the bundle does not say.
+	// The artifact; null if the caller may not read its project now, if that is not here, or if the
+	// bundle does not say.
 	ArtifactID *string `json:"artifact_id" check:"id=art_"`
 	// The artifact's name; null in the same cases.
 	ArtifactName *string `json:"artifact_name"`
@@ -98,7 +99,8 @@ var importOperations = []*Operation{
 	}, importArtifact),
 }
 
-// importRecord is the wire form; withSource says whether the caller may know of the source.
+// importRecord is the wire form. withSource says whether the caller may know of the source. That
+// also applies to what a bundle says: who may not read the project does not learn that it is here.
 func (c *Call) importRecord(p *work.Project, from *work.Import, withSource bool) Import {
 	record := Import{
 		ID: from.ID.Format(id.Import), ProjectID: idOrNil(id.Project, p.ID),
@@ -110,11 +112,8 @@ func (c *Call) importRecord(p *work.Project, from *work.Import, withSource bool)
 		CreatedBy: from.CreatedBy.Format(id.Agent), CreatedAt: Time(from.CreatedAt),
 		Origins: c.fileOrigins(from.AllOrigins(p.ID)), Omitted: omitted(from.Omitted),
 	}
-	// What a bundle says about the source is returned as it is.
-	if withSource || from.Origin != nil {
+	if withSource {
 		record.ArtifactName = textOrNil(from.Name)
-	}
-	if withSource && from.Origin == nil || from.Origin != nil && !from.Artifact.IsZero() {
 		artifact, project := from.Artifact.Format(id.Artifact), from.Source.Format(id.Project)
 		changeset := from.SourceChangeset.Format(id.Changeset)
 		record.ArtifactID, record.SourceProjectID = &artifact, &project

@@ -128,7 +128,7 @@ type BundleOrigin struct {
 	CreatedAt Time `json:"created_at"`
 	// When the bundle was made.
 	ExportedAt Time `json:"exported_at"`
-	// Where it was forked from.
+	// Where it was forked from; null if the caller may not read that project, or if it is not here.
 	ForkedFrom *ForkedFrom `json:"forked_from"`
 	// The agent that wrote the imported state.
 	StateBy AgentRef `json:"state_by"`
@@ -149,7 +149,7 @@ type FirstOrigin struct {
 	Owner AgentRef `json:"owner"`
 	// When it was created.
 	CreatedAt Time `json:"created_at"`
-	// Where it was forked from.
+	// Where it was forked from; null if the caller may not read that project, or if it is not here.
 	ForkedFrom *ForkedFrom `json:"forked_from"`
 }
 
@@ -234,10 +234,11 @@ func changesetOrigin(from *work.Origin) *ChangesetOrigin {
 	}
 }
 
-func bundleOrigin(from *work.Imported) *BundleOrigin {
+func (c *Call) bundleOrigin(from *work.Imported) *BundleOrigin {
 	if from == nil {
 		return nil
 	}
+	readable := c.readables()
 	origin := &BundleOrigin{
 		ProjectID: from.Project.ID.Format(id.Project), Owner: originRef(&from.Project),
 		CreatedAt: Time(from.Project.CreatedAt), ExportedAt: Time(from.ExportedAt),
@@ -246,20 +247,21 @@ func bundleOrigin(from *work.Imported) *BundleOrigin {
 	if from.Whole {
 		origin.History = "FULL"
 	}
-	origin.ForkedFrom = forkOrigin(from.ForkedFrom, from.ForkedAt)
+	origin.ForkedFrom = forkOrigin(from.ForkedFrom, from.ForkedAt, readable)
 	if first := from.First; first != nil {
 		origin.First = &FirstOrigin{
 			ProjectID: first.Project.ID.Format(id.Project), Owner: originRef(&first.Project),
 			CreatedAt:  Time(first.Project.CreatedAt),
-			ForkedFrom: forkOrigin(first.ForkedFrom, first.ForkedAt),
+			ForkedFrom: forkOrigin(first.ForkedFrom, first.ForkedAt, readable),
 		}
 	}
 	return origin
 }
 
-// forkOrigin returns the source of a fork according to a bundle; nil if it is not a fork.
-func forkOrigin(project, changeset id.ID) *ForkedFrom {
-	if project.IsZero() {
+// forkOrigin returns the source of a fork according to a bundle; nil if it is not a fork, or the
+// caller may not read the source.
+func forkOrigin(project, changeset id.ID, readable readableProjects) *ForkedFrom {
+	if !readable.shows(project) {
 		return nil
 	}
 	return &ForkedFrom{

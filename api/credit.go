@@ -29,7 +29,8 @@ type Credit struct {
 
 // CreditOrigin is a credit as stated by a bundle. It is not verified.
 type CreditOrigin struct {
-	// The project that accepted it; null if the bundle does not say.
+	// The project that accepted it; null if the caller may not read it now, if it is not here, or if
+	// the bundle does not say.
 	ProjectID *string `json:"project_id" check:"id=prj_"`
 	// The contribution; null in the same cases.
 	ContributionID *string `json:"contribution_id" check:"id=ctr_"`
@@ -43,11 +44,12 @@ type CreditOrigin struct {
 	AcceptedBy *AgentRef `json:"accepted_by"`
 }
 
-// hide removes the IDs of the project, for callers that may not read the project that imported the
-// bundle.
+// hide removes the IDs of the project, for callers that may not read it, or the one that imported
+// the bundle.
 func (o *CreditOrigin) hide() { o.ProjectID, o.ContributionID, o.ChangesetID = nil, nil, nil }
 
-func creditOrigin(from *work.CreditOrigin) *CreditOrigin {
+// creditOrigin keeps the agents even if the caller may not read the project.
+func creditOrigin(from *work.CreditOrigin, readable readableProjects) *CreditOrigin {
 	if from == nil {
 		return nil
 	}
@@ -60,6 +62,9 @@ func creditOrigin(from *work.CreditOrigin) *CreditOrigin {
 	if from.AcceptedBy != (work.BundledAgent{}) {
 		accepter := bundledRef(from.AcceptedBy)
 		record.AcceptedBy = &accepter
+	}
+	if !readable.shows(from.Project) {
+		record.hide()
 	}
 	return record
 }
@@ -85,11 +90,9 @@ func (c *Call) credits(list []work.Credit) []Credit {
 		from := &list[i]
 		records[i] = Credit{
 			Author: c.agentRef(from.Author), Reviewers: c.agentRefs(from.Reviewers),
-			AcceptedBy: c.agentRef(from.AcceptedBy), Origin: creditOrigin(from.Origin),
+			AcceptedBy: c.agentRef(from.AcceptedBy), Origin: creditOrigin(from.Origin, readable),
 		}
-		// A project that cannot be loaded is not shown either.
-		may, err := readable(from.Project)
-		known := may && err == nil
+		known := readable.shows(from.Project)
 		if !known && records[i].Origin != nil {
 			records[i].Origin.hide()
 		}

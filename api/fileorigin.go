@@ -9,7 +9,8 @@ import (
 
 // FileOrigin is a project that files came from, and the license under which it offered them.
 type FileOrigin struct {
-	// The project; null if the caller may not read it now, or if the bundle does not say.
+	// The project; null if the caller may not read it now, if it is not here, or if the bundle does
+	// not say.
 	ProjectID *string `json:"project_id" check:"id=prj_"`
 	// The license under which it offered the files; NOASSERTION if unknown.
 	LicenseSPDX string `json:"license_spdx"`
@@ -43,15 +44,13 @@ func (c *Call) fileOrigins(list []work.FileOrigin) []FileOrigin {
 	readable := c.readables()
 	for i, from := range list {
 		records[i] = FileOrigin{LicenseSPDX: from.License, FromBundle: from.FromBundle}
-		// A project that cannot be loaded is not shown either.
-		if may, err := readable(from.Project); err != nil || !may {
-			continue
-		}
 		shown := from.Project
 		if from.FromBundle {
 			shown = from.Bundled
 		}
-		records[i].ProjectID = idOrNil(id.Project, shown)
+		if readable.shows(from.Project) && readable.shows(shown) {
+			records[i].ProjectID = idOrNil(id.Project, shown)
+		}
 	}
 	return records
 }

@@ -152,7 +152,7 @@ func (c *Call) provenance(view *work.Project) (Provenance, error) {
 	return Provenance{
 		Origin: Origin{
 			CreatedBy: c.agentRef(first.Author), CreatedAt: Time(view.CreatedAt),
-			ChangesetID: first.ID.Format(id.Changeset), Bundle: bundleOrigin(view.Imported()),
+			ChangesetID: first.ID.Format(id.Changeset), Bundle: c.bundleOrigin(view.Imported()),
 		},
 		ForkedFrom: whole.ForkedFrom, ForksCount: whole.Counts.Forks,
 		Imports: imports, BroughtAlong: along, Artifacts: artifactsOffered(view),
@@ -195,21 +195,29 @@ func (c *Call) broughtAlong(p *work.Project) ([]Import, error) {
 		if err != nil {
 			return nil, err
 		}
-		record := c.importRecord(p, one, source)
+		// What a bundle says is shown to those who may read the project that was made of it.
+		said := made || one.Project.IsZero() || one.Origin == nil
+		record := c.importRecord(p, one, source && said)
 		record.ProjectID = nil
 		if made {
 			record.ProjectID = idOrNil(id.Project, one.Project)
-		} else if !one.Project.IsZero() && one.Origin != nil {
-			record.ArtifactID, record.SourceProjectID, record.SourceChangesetID = nil, nil, nil
 		}
 		list = append(list, record)
 	}
 	return list, nil
 }
 
-// readables returns a function that reports whether the caller may read a project, and checks
-// each project once.
-func (c *Call) readables() func(project id.ID) (bool, error) {
+// readableProjects reports whether the caller may read a project.
+type readableProjects func(project id.ID) (bool, error)
+
+// shows reports false for a project that cannot be loaded, too.
+func (r readableProjects) shows(project id.ID) bool {
+	may, err := r(project)
+	return may && err == nil
+}
+
+// readables returns a function that checks each project once.
+func (c *Call) readables() readableProjects {
 	asked := map[id.ID]bool{}
 	return func(project id.ID) (known bool, err error) {
 		known, again := asked[project]
@@ -240,6 +248,7 @@ const provenanceContributionsMax = 100
 
 func (c *Call) acceptedContributions(p *work.Project) []ProvenanceContribution {
 	list := []ProvenanceContribution{}
+	readable := c.readables()
 	p.Contributions(id.ID{}, func(from *work.Contribution) bool {
 		if from.Status == work.AcceptedStatus {
 			list = append(list, ProvenanceContribution{
@@ -247,7 +256,7 @@ func (c *Call) acceptedContributions(p *work.Project) []ProvenanceContribution {
 				Reviewers:   c.agentRefs(from.Reviewers()),
 				AcceptedBy:  c.agentRef(from.DecidedBy),
 				ChangesetID: from.Changeset.Format(id.Changeset),
-				Origin:      creditOrigin(p.CreditOf(from).Origin),
+				Origin:      creditOrigin(p.CreditOf(from).Origin, readable),
 			})
 		}
 		return len(list) < provenanceContributionsMax
