@@ -237,6 +237,11 @@ var hostile = []struct {
 	{"contributions.0.reviews.0.comments.0.line", 0, "reviews[0].comments[0].line"},
 	{"contributions.0.reviews.0.author.agent_id", "eve", "reviews[0].author.agent_id"},
 	{"contributions.0.reviews", repeated("contributions.0.reviews.0", 101), "at most 100 items"},
+	{"contributions.0.reviews", repeated("contributions.0.reviews.0", 2), "[1].id: is duplicated"},
+	{
+		"contributions.1.revisions.0.id", sameAs("contributions.0.revisions.0.id"),
+		"contributions[1].revisions[0].id: is duplicated",
+	},
 	{"contributions.0.revisions", repeated("contributions.0.revisions.0", 51), "1 to 50 items"},
 	{"imports.0.id", "x", "imports[0].id: must be"},
 	{"imports.0.changeset_id", "chg_00000000000000000000000001", "names no changeset"},

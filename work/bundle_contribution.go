@@ -106,15 +106,14 @@ func (b *bundleImport) importContribution(
 	made.Revisions = nil
 	for i := range from.Revisions {
 		one := b.importRevision(&from.Revisions[i], made.ID, field+"."+indexed("revisions", i))
-		if _, known := revisions[from.Revisions[i].Record.ID]; known {
-			b.fault(field+"."+indexed("revisions", i)+".id", duplicated)
-		}
+		b.once(id.Revision, from.Revisions[i].Record.ID, field+"."+indexed("revisions", i))
 		revisions[from.Revisions[i].Record.ID] = one.ID
 		made.Revisions = append(made.Revisions, one.ID)
 	}
 	made.Reviews = make([]*Review, len(from.Record.Reviews))
 	for i, review := range from.Record.Reviews {
 		own := *review
+		b.once(id.Review, review.ID, field+"."+indexed("reviews", i))
 		own.ID, own.Author, own.CreatedAt = b.next(), b.stamp.Agent, b.stamp.Now
 		known := false
 		if own.Revision, known = revisions[review.Revision]; !known {

@@ -136,6 +136,7 @@ func (c *ImportProject) rebuild(stamp Stamp) *bundleImport {
 	b := &bundleImport{
 		ImportProject: c, stamp: stamp, last: stamp.ID(0),
 		ids: map[bundledID]id.ID{}, accepted: map[id.ID]bool{}, tree: NewProject(),
+		parts: map[bundledID]bool{},
 		event: &ProjectImported{Imported: c.Imported, Status: c.About.Status},
 	}
 	b.keepID(id.Project, c.Source, c.ID)
@@ -166,7 +167,9 @@ type bundleImport struct {
 	// last is the newest ID.
 	last id.ID
 	// ids has the new IDs by those of the bundle; zero for records that are left out.
-	ids    map[bundledID]id.ID
+	ids map[bundledID]id.ID
+	// parts are the revisions and reviews of contributions.
+	parts  map[bundledID]bool
 	newIDs []NewID
 	// accepted are the changesets of the bundle that accepted contributions published.
 	accepted map[id.ID]bool
@@ -221,6 +224,15 @@ func (b *bundleImport) newID(kind id.Prefix, old, made id.ID, field string) {
 		b.fault(field+".id", duplicated)
 	}
 	b.keepID(kind, old, made)
+}
+
+// once refuses the ID of a part of a record that another part has. Nothing else names such parts.
+func (b *bundleImport) once(kind id.Prefix, old id.ID, field string) {
+	key := bundledID{kind, old}
+	if b.parts[key] {
+		b.fault(field+".id", duplicated)
+	}
+	b.parts[key] = true
 }
 
 func (b *bundleImport) keepID(kind id.Prefix, old, made id.ID) {
