@@ -49,7 +49,11 @@ func (c *APICommand) Run(ctx context.Context, env *Env) error {
 		return c.read(ctx, env, caller, request)
 	}
 	// Some operations that post need no session.
-	answer, err := caller.Client.Do(ctx, request)
+	send := caller.write
+	if request.Method == http.MethodHead {
+		send = caller.Client.Do
+	}
+	answer, err := send(ctx, request)
 	if err != nil {
 		return err
 	}
@@ -110,9 +114,6 @@ func (c *APICommand) request(env *Env) (*client.Request, error) {
 	}
 	if request.Method == http.MethodGet || request.Method == http.MethodHead {
 		return request, c.query(request)
-	}
-	if request.Key == "" {
-		request.Key = client.NewIdempotencyKey()
 	}
 	return request, c.body(env, request)
 }

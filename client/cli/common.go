@@ -28,6 +28,8 @@ type account struct {
 	session *client.Session
 	// signedIn is false for an anonymous caller.
 	signedIn bool
+	// lost are the Idempotency-Keys of writes whose outcome is unknown.
+	lost lostWrites
 	// notices is where the command says what it decided on its own.
 	notices io.Writer
 }
@@ -54,14 +56,18 @@ func (a *account) agentID(ctx context.Context) (string, error) {
 	return me.Agent.ID, err
 }
 
-// Do is client.Client.Do. Without a session it sends no writes: the server would refuse them, but
-// one that only the file of a directory names would have read them.
+// Do is client.Client.Do, and write for requests that write. Without a session it sends no writes:
+// the server would refuse them, but one that only the file of a directory names would have read
+// them.
 func (a *account) Do(ctx context.Context, request *client.Request) (*client.Answer, error) {
 	reads := request.Method == http.MethodGet || request.Method == http.MethodHead
-	if !a.signedIn && !reads && !request.Harmless {
+	if reads || request.Harmless {
+		return a.Client.Do(ctx, request)
+	}
+	if !a.signedIn {
 		return nil, &advisedError{errNotSignedIn, "pws login " + a.Server}
 	}
-	return a.Client.Do(ctx, request)
+	return a.write(ctx, request)
 }
 
 // account finds the profile of a command. Without a profile it is anonymous.
@@ -78,6 +84,7 @@ func (c *Common) account(env *Env) (*account, error) {
 				varToken, varServer, server)
 		}
 		found.Client, found.signedIn = client.New(orDefault(server), client.Fixed(token)), true
+		found.lost = env.lostWrites(token)
 	} else if err := c.findProfile(env, server, found); err != nil {
 		return nil, err
 	}
@@ -104,6 +111,7 @@ func (c *Common) findProfile(env *Env, server string, found *account) error {
 	}
 	if set {
 		found.session, found.signedIn = given.session(env), true
+		found.lost = env.lostWrites(given.profile.Name)
 		found.Client = found.session.Client()
 		return nil
 	}
@@ -117,10 +125,11 @@ func (c *Common) findProfile(env *Env, server string, found *account) error {
 		return err
 	}
 	if !exists {
-		found.Client = client.New(orDefault(server), nil)
+		found.Client, found.lost = client.New(orDefault(server), nil), env.lostWrites("")
 		return nil
 	}
 	found.profile, found.signedIn = profile, true
+	found.lost = env.lostWrites(profile.AgentID)
 	if c.chosen(env) {
 		profile.Via = server
 	}

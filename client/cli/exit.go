@@ -137,11 +137,18 @@ func failureExit(failure *client.Failure) int {
 // there is one. With asJSON it prints the error of the interface, or the line as one.
 func Report(err error, asJSON bool, env *Env) {
 	var failure *client.Failure
+	var unknown *unknownOutcomeError
+	isUnknown := errors.As(err, &unknown)
 	if ExitCode(err) == ExitInterrupted && !errors.As(err, &failure) {
-		err = errInterrupted
+		if err = errInterrupted; isUnknown {
+			unknown = &unknownOutcomeError{err, unknown.safe}
+			err = unknown
+		}
 	}
 	if asJSON {
-		if !errors.As(err, &failure) {
+		if isUnknown {
+			failure = unknown.failure()
+		} else if !errors.As(err, &failure) {
 			failure = &client.Failure{Code: "CLIENT", Message: err.Error()}
 		}
 		failure = withLogin(err, failure)
@@ -240,9 +247,12 @@ func nextStep(err error, env *Env) string {
 	var open *client.OpenFileError
 	var unsigned *client.SignInError
 	var audience *client.AudienceError
+	var unknown *unknownOutcomeError
 	switch {
 	case errors.As(err, &advised):
 		return advised.try
+	case errors.As(err, &unknown):
+		return unknown.step()
 	case errors.As(err, &open):
 		return "chmod 600 " + open.Path
 	case errors.As(err, &audience):

@@ -155,9 +155,9 @@ func get(path string, query url.Values) *client.Request {
 	return &client.Request{Method: http.MethodGet, Path: path}
 }
 
-// write is a request that writes, with an Idempotency-Key; body is nil for none.
+// write is a request that writes; body is nil for none. account.Do gives it its Idempotency-Key.
 func write(method, path string, body any) (*client.Request, error) {
-	request := &client.Request{Method: method, Path: path, Key: client.NewIdempotencyKey()}
+	request := &client.Request{Method: method, Path: path}
 	if body == nil {
 		return request, nil
 	}
