@@ -97,7 +97,7 @@ func (t *Tree) complete() (*Pulled, error) {
 func stagedPath(name string) string { return stagedName + "/" + name }
 
 func (t *Tree) writeStaged(name string, content []byte) error {
-	return t.root.WriteFile(stagedPath(name), content, 0o666)
+	return t.root.WriteFile(stagedPath(name), content, privateFile)
 }
 
 // carryOut makes the effect of a number. A file that was changed since it was compared is merged,
@@ -194,15 +194,21 @@ func (t *Tree) replace(e effect) error {
 	}
 	from := stagedPath(e.Staged)
 	info, err := t.root.Lstat(e.Path)
-	switch {
-	case err != nil:
-	case info.IsDir():
+	if err == nil && info.IsDir() {
 		// There are no files in it, or the pull would have been refused.
 		err = t.removeFolders(e.Path)
-	case info.Mode().IsRegular():
-		err = t.root.Chmod(from, info.Mode().Perm())
 	}
 	if err != nil && !notThere(err) {
+		return err
+	}
+	// What is staged is private.
+	var mode fs.FileMode
+	if info != nil && info.Mode().IsRegular() {
+		mode = info.Mode().Perm()
+	} else if mode, err = t.newFileMode(); err != nil {
+		return err
+	}
+	if err := t.root.Chmod(from, mode); err != nil {
 		return err
 	}
 	return t.root.Rename(from, e.Path)

@@ -219,7 +219,7 @@ func (p *plan) stage(ctx context.Context) error {
 	if err := t.remove(stagedName); err != nil {
 		return err
 	}
-	if err := t.root.MkdirAll(stagedName, 0o777); err != nil {
+	if err := t.root.MkdirAll(stagedName, privateFolder); err != nil {
 		return err
 	}
 	var total, done int64

@@ -94,6 +94,8 @@ type Tree struct {
 	unwritable error
 	// unlocked is true if what LockedBeside runs has no lock, because nothing can be written.
 	unlocked bool
+	// fileMode is what newFileMode returns, zero before the first call.
+	fileMode fs.FileMode
 	// names are the entries of folders that were listed.
 	names map[string][]string
 	// earlier is what a pull has done that was interrupted and is now complete, nil if there is none.
@@ -166,11 +168,16 @@ func (t *Tree) open() error {
 			return err
 		}
 	}
-	err := t.root.MkdirAll(localFolder, 0o777)
+	err := t.root.MkdirAll(path.Dir(localFolder), 0o777)
+	if err == nil {
+		err = t.root.MkdirAll(localFolder, privateFolder)
+	}
 	if err != nil && !cannotWrite(err) {
 		return err
 	}
-	t.unwritable = err
+	if t.unwritable = err; err == nil {
+		t.narrow()
+	}
 	_, err = t.root.Lstat(strings.ToUpper(localFolder))
 	t.folding = err == nil
 	err = t.readBase()
@@ -305,7 +312,7 @@ func (t *Tree) writeJSON(name string, value any) error {
 	if err := t.root.RemoveAll(next); err != nil {
 		return err
 	}
-	file, err := t.root.OpenFile(next, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	file, err := t.root.OpenFile(next, os.O_CREATE|os.O_EXCL|os.O_WRONLY, privateFile)
 	if err != nil {
 		return err
 	}

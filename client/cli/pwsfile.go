@@ -68,13 +68,21 @@ func readBounded(path string) ([]byte, error) {
 	return text, err
 }
 
-// writePws replaces a file in the folder .pws of a directory, which others may read.
+// writePws replaces a file in the folder .pws of a directory, which others may read unless it is in
+// the folder local.
 func writePws(root string, content []byte, names ...string) error {
 	path, err := pwsPath(root, names...)
 	if err != nil {
 		return err
 	}
-	return client.ReplaceFile(path, content, 0o644)
+	mode := fs.FileMode(0o644)
+	if names[0] == localFolder {
+		mode = 0o600
+	}
+	if err := os.MkdirAll(filepath.Join(root, bindingFolder), 0o777); err != nil {
+		return err
+	}
+	return client.ReplaceFile(path, content, mode)
 }
 
 // local is the path of a file in .pws/local that is changed with a lock beside it.
