@@ -571,3 +571,23 @@ func TestEventsResume(t *testing.T) {
 		t.Errorf("events %v, resumed behind %q", got, resumed)
 	}
 }
+
+// TestEventsOutliveAProxy has failures of something on the way that say nothing about retrying.
+func TestEventsOutliveAProxy(t *testing.T) {
+	answers := []http.HandlerFunc{}
+	for _, status := range []int{408, 429, 502, 503, 504} {
+		answers = append(answers, answer(status, "<html>"))
+	}
+	answers = append(answers, answer(200, "id: c1\ndata: 1\n\n", "Content-Type", eventStream),
+		answer(403, "<html>"))
+	server, asked := script(t, answers...)
+	client, _ := unwaiting(t, server.URL, nil)
+	got := 0
+	err := client.Events(t.Context(), "/events", "", func(Event) error {
+		got++
+		return nil
+	})
+	if !IsCode(err, CodeNoAnswer) || got != 1 || int(asked.Load()) != len(answers) {
+		t.Errorf("%d events of %d connections, %v", got, asked.Load(), err)
+	}
+}

@@ -27,9 +27,9 @@ const (
 )
 
 // Events reads the event stream at a path until the context ends, handle returns an error, or the
-// server refuses it. A connection that ends is replaced by another, which resumes behind the last
-// event, at the next address if there are several. Errors: *Failure, those of handle and of the
-// context.
+// server refuses it for good. A connection that ends is replaced by another, which resumes behind
+// the last event, at the next address if there are several. Errors: *Failure, those of handle and
+// of the context.
 func (c *Client) Events(
 	ctx context.Context, path, after string, handle func(Event) error,
 ) error {
@@ -45,7 +45,7 @@ func (c *Client) Events(
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.As(err, &failure) && !failure.Retryable, !errors.As(err, &lost) && failure == nil:
+		case errors.As(err, &failure) && !failure.passing(), !errors.As(err, &lost) && failure == nil:
 			return err
 		}
 		way.note(err)
@@ -55,6 +55,17 @@ func (c *Client) Events(
 			}
 		}
 	}
+}
+
+// passing reports whether the same request may succeed later. What a proxy says of its own failures
+// has no word about it.
+func (f *Failure) passing() bool {
+	switch f.Status {
+	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusBadGateway,
+		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return f.Retryable
 }
 
 // events reads one connection. It writes the ID of each handled event to after.
