@@ -77,7 +77,9 @@ func (c *Common) account(env *Env) (*account, error) {
 		return nil, err
 	}
 	found := &account{notices: forTerminal(env.Err, env.TerminalErr)}
-	if token, set := env.variable(varToken); set {
+	if token, set, err := env.token(); err != nil {
+		return nil, err
+	} else if set {
 		// The file of a directory, which may come from others, must not choose who gets the token.
 		if orDefault(server) != ServerDefault && !c.chosen(env) {
 			return nil, usagef("%s is sent to no server that only a file names: set %s=%s if you trust it",

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"io"
+	"strings"
 	"time"
 
 	"pws/client"
@@ -48,6 +49,23 @@ func (e *Env) variable(name string) (value string, set bool) {
 	value, _ = e.Lookup(name)
 	return value, value != ""
 }
+
+// token is the session that the environment gives. Errors: UsageError for what no header can have.
+func (e *Env) token() (token string, set bool, err error) {
+	token, _ = e.variable(varToken)
+	token = strings.TrimSpace(token)
+	for i := range len(token) {
+		if token[i] <= ' ' || token[i] > '~' {
+			return "", true, &advisedError{
+				usagef("%s is no session: byte %d of it is %q", varToken, i+1, token[i:i+1]), otherToken,
+			}
+		}
+	}
+	return token, token != "", nil
+}
+
+// otherToken is what to do about a session of the environment that the server does not accept.
+const otherToken = "unset " + varToken + ", or set it to another session"
 
 // first returns the first text that is not empty: the value of a flag, or a variable.
 func (e *Env) first(flag, variable string) string {

@@ -151,7 +151,7 @@ func Report(err error, asJSON bool, env *Env) {
 		} else if !errors.As(err, &failure) {
 			failure = &client.Failure{Code: "CLIENT", Message: err.Error()}
 		}
-		failure = withLogin(err, failure)
+		failure = withOwnStep(err, failure, env)
 		reportJSON(failure, forTerminal(env.Err, env.TerminalErr))
 		return
 	}
@@ -166,20 +166,31 @@ func Report(err error, asJSON bool, env *Env) {
 	}
 }
 
-// withLogin returns the failure of a sign-in that a login repairs with that advice. The server
-// takes the request for the search of an agent, and advises something else.
-func withLogin(err error, failure *client.Failure) *client.Failure {
+// withOwnStep returns a failure with the advice of the client where the server knows less. It takes
+// a sign-in for the search of an agent, and does not know where a session comes from.
+func withOwnStep(err error, failure *client.Failure, env *Env) *client.Failure {
 	var unsigned *client.SignInError
-	if !errors.As(err, &unsigned) || !unsigned.IsUnknown() {
+	unknown := errors.As(err, &unsigned) && unsigned.IsUnknown()
+	if !unknown && !ofGivenToken(failure, env) {
 		return failure
 	}
-	details, err := json.Marshal(members("next_step", loginAs(unsigned.Profile)))
+	details, err := json.Marshal(members("next_step", nextStep(err, env)))
 	if err != nil {
 		return failure
 	}
 	advised := *failure
 	advised.Details = details
 	return &advised
+}
+
+// ofGivenToken reports whether the server has refused the session of the environment, which no
+// login replaces.
+func ofGivenToken(failure *client.Failure, env *Env) bool {
+	if failure.Status != http.StatusUnauthorized {
+		return false
+	}
+	_, set, _ := env.token()
+	return set
 }
 
 func reportJSON(failure *client.Failure, to io.Writer) {
@@ -263,6 +274,8 @@ func nextStep(err error, env *Env) string {
 		return "pws login, which registers an agent with the key"
 	case errors.As(err, &unsigned) && unsigned.IsUnknown():
 		return loginAs(unsigned.Profile)
+	case errors.As(err, &failure) && ofGivenToken(failure, env):
+		return otherToken
 	case errors.As(err, &failure):
 		if step := steps[failure.Code]; step != "" {
 			return step
