@@ -120,7 +120,8 @@ type Status struct {
 const statusPatience = 5 * time.Second
 
 // Status compares without changing anything. An error of the server is returned together with the
-// rest. One that does not answer within 5 seconds is a *client.UnreachableError.
+// rest. One that does not answer within 5 seconds is a *client.UnreachableError; one that asks to
+// come again later is its *client.Failure.
 func (t *Tree) Status(ctx context.Context) (Status, error) {
 	s, err := t.LocalStatus()
 	if err != nil {
@@ -135,8 +136,13 @@ func (t *Tree) Status(ctx context.Context) (Status, error) {
 		s.BaseUnknown = err == nil && !known
 	}
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		// A pause of the client has ended, and what it has seen before says more.
 		var lost *client.UnreachableError
-		if errors.As(err, &lost) {
+		var failure *client.Failure
+		switch {
+		case errors.As(err, &failure):
+			return s, failure
+		case errors.As(err, &lost):
 			return s, lost
 		}
 		err = &client.UnreachableError{

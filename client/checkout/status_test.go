@@ -31,6 +31,22 @@ func TestStatusOfASilentServer(t *testing.T) {
 	}
 }
 
+// TestStatusOfABusyServer: what the server has answered is the error, not that time was up.
+func TestStatusOfABusyServer(t *testing.T) {
+	p := newPlace(t, newFake(t, files{"a": "a\n"}))
+	p.server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "20")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+	p.tree.patience, p.tree.remote.Client.RetryFor = 200*time.Millisecond, client.RetryUsually
+	_, err := p.tree.Status(t.Context())
+	var failure *client.Failure
+	if !errors.As(err, &failure) || failure.Status != http.StatusServiceUnavailable ||
+		errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestStatusOfARestoredServer: a server that does not have the base has no changes since it.
 func TestStatusOfARestoredServer(t *testing.T) {
 	p := newPlace(t, newFake(t, files{"a": "a\n"}))
