@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"pws/client"
 )
@@ -47,9 +46,6 @@ func (t *Tree) Keeps(name string) bool {
 	return strings.HasPrefix(name, t.prefix) && reserved(name) == ""
 }
 
-// besideWait is how long LockedBeside waits for other processes.
-const besideWait = 10 * time.Second
-
 // LockedBeside is Locked for PublishBeside: several of them take turns. What this process cannot
 // write it does not lock either, nor complete what another one has left: the base is older than
 // what is read of the directory then, so that nothing of someone else's is overwritten.
@@ -61,7 +57,7 @@ func (t *Tree) LockedBeside(ctx context.Context, run func() error) error {
 	if err != nil {
 		return err
 	}
-	return t.locked(ctx, besideWait, run)
+	return t.Locked(ctx, run)
 }
 
 // writable returns an error if the folder .pws/local cannot be written, or its lock not be taken.

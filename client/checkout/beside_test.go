@@ -219,40 +219,44 @@ func TestBesideWithMarkers(t *testing.T) {
 	must(t, publish(BesideOptions{AllowMarkers: true}, files{"a": marked}))
 }
 
-// TestBesideTakesTurns: a publication beside a push waits for another process, until it is ended.
-func TestBesideTakesTurns(t *testing.T) {
+// TestTakingTurns: a change of the directory waits for another process, until it is ended.
+func TestTakingTurns(t *testing.T) {
 	server := newFake(t, files{"a": "a\n"})
 	dir := t.TempDir()
 	first, second := server.copyOf(t, dir), server.copyOf(t, dir)
-	done := make(chan error, 1)
-	var order []int
-	// The lock of the directory is one between processes, which the race detector does not see.
-	var mu sync.Mutex
-	note := func(nth int) {
-		mu.Lock()
-		defer mu.Unlock()
-		order = append(order, nth)
-	}
-	must(t, first.Locked(t.Context(), func() error {
-		ended, end := context.WithCancel(t.Context())
-		end()
-		err := second.LockedBeside(ended, func() error { return nil })
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("with an ended context: %v", err)
+	for name, locked := range map[string]func(context.Context, func() error) error{
+		"Locked": second.Locked, "LockedBeside": second.LockedBeside,
+	} {
+		done := make(chan error, 1)
+		var order []int
+		// The lock of the directory is one between processes, which the race detector does not see.
+		var mu sync.Mutex
+		note := func(nth int) {
+			mu.Lock()
+			defer mu.Unlock()
+			order = append(order, nth)
 		}
-		begun := make(chan struct{})
-		go func() {
-			close(begun)
-			done <- second.LockedBeside(t.Context(), func() error {
-				note(2)
-				return nil
-			})
-		}()
-		<-begun
-		note(1)
-		return nil
-	}))
-	if err := <-done; err != nil || !slices.Equal(order, []int{1, 2}) {
-		t.Errorf("order %v, %v", order, err)
+		must(t, first.Locked(t.Context(), func() error {
+			ended, end := context.WithCancel(t.Context())
+			end()
+			err := locked(ended, func() error { return nil })
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("%s with an ended context: %v", name, err)
+			}
+			begun := make(chan struct{})
+			go func() {
+				close(begun)
+				done <- locked(t.Context(), func() error {
+					note(2)
+					return nil
+				})
+			}()
+			<-begun
+			note(1)
+			return nil
+		}))
+		if err := <-done; err != nil || !slices.Equal(order, []int{1, 2}) {
+			t.Errorf("%s: order %v, %v", name, order, err)
+		}
 	}
 }

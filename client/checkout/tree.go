@@ -106,8 +106,8 @@ type Tree struct {
 	unfinished error
 	// folding is true if names that differ in case only are one file here.
 	folding bool
-	// patience is statusPatience; tests replace it.
-	patience time.Duration
+	// patience is statusPatience, turn is turnWait; tests replace them.
+	patience, turn time.Duration
 	// before is called before each effect on the disk or the server; tests end there.
 	before func(effect string) error
 }
@@ -126,7 +126,7 @@ func Open(o Options) (*Tree, error) {
 	t := &Tree{
 		dir: o.Dir, prefix: prefix, root: root, remote: o.Remote, progress: o.Progress,
 		secret: o.Secret, agent: o.Agent, notice: o.Notice,
-		before: func(string) error { return nil }, patience: statusPatience,
+		before: func(string) error { return nil }, patience: statusPatience, turn: turnWait,
 	}
 	if t.agent == nil {
 		t.agent = func(context.Context) (string, error) { return "", nil }
@@ -231,12 +231,8 @@ func (t *Tree) Close() error { return t.root.Close() }
 
 // Locked calls run while this process alone changes the working copy, after it has completed
 // what another one has left, without a push that the server does not complete now. Errors: those of
-// run; an error if another process has the lock.
+// run; ErrBusy if another process has the lock for longer than 10 seconds.
 func (t *Tree) Locked(ctx context.Context, run func() error) error {
-	return t.locked(ctx, 0, run)
-}
-
-func (t *Tree) locked(ctx context.Context, wait time.Duration, run func() error) error {
 	if t.unwritable != nil {
 		return t.unwritable
 	}
@@ -244,7 +240,7 @@ func (t *Tree) locked(ctx context.Context, wait time.Duration, run func() error)
 		return err
 	}
 	lock := flock.New(filepath.Join(t.dir, lockFile))
-	if err := take(ctx, lock, wait); err != nil {
+	if err := take(ctx, lock, t.turn); err != nil {
 		return err
 	}
 	err := t.readBase()
@@ -261,7 +257,13 @@ func (t *Tree) locked(ctx context.Context, wait time.Duration, run func() error)
 	return errors.Join(err, lock.Unlock())
 }
 
-// take takes the lock of the directory, if that is possible within a time.
+// ErrBusy reports that another process changes the directory.
+var ErrBusy = errors.New("another pws changes this directory")
+
+// turnWait is how long Locked waits for other processes.
+const turnWait = 10 * time.Second
+
+// take takes the lock of the directory, if that is possible within a time. Errors: ErrBusy.
 func take(ctx context.Context, lock *flock.Flock, wait time.Duration) error {
 	const pause = 50 * time.Millisecond
 	got, err := lock.TryLock()
@@ -274,7 +276,7 @@ func take(ctx context.Context, lock *flock.Flock, wait time.Duration) error {
 		}
 	}
 	if err == nil && !got {
-		err = errors.New("another pws changes this directory")
+		err = ErrBusy
 	}
 	return err
 }

@@ -408,6 +408,14 @@ func (o *Output) printAny(
 // conflictError is an error of the client with the exit code of conflicts.
 type conflictError struct{ error }
 
+// Unwrap returns the error itself.
+func (e conflictError) Unwrap() error { return e.error }
+
+// busyError adds the next step to the error of a directory that another process changes.
+func busyError(err error) error {
+	return &advisedError{conflictError{err}, "wait until the other command has ended, then repeat"}
+}
+
 // treeError adds the next step to an error of a working copy.
 func treeError(err error) error {
 	var blocked *checkout.BlockedError
@@ -415,6 +423,8 @@ func treeError(err error) error {
 	switch {
 	case errors.As(err, &blocked):
 		return &advisedError{conflictError{err}, blocked.Try}
+	case errors.Is(err, checkout.ErrBusy):
+		return busyError(err)
 	case errors.As(err, &many):
 		return &advisedError{err, "pws push --split: several changesets, not one step"}
 	case client.IsCode(err, "PROJECT_MOVED", "CHANGESET_NOT_FOUND"):

@@ -183,6 +183,8 @@ func storeError(err error) error {
 	switch {
 	case errors.As(err, &blocked):
 		return &advisedError{conflictError{err}, blocked.Try}
+	case errors.Is(err, checkout.ErrBusy):
+		return busyError(err)
 	case client.IsCode(err, "PROJECT_MOVED", "CHANGESET_NOT_FOUND"):
 		return &advisedError{err, "pws pull, then repeat"}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"pws/client"
+	"pws/client/checkout"
 )
 
 // The exit codes of the client's commands.
@@ -149,7 +150,7 @@ func Report(err error, asJSON bool, env *Env) {
 		if isUnknown {
 			failure = unknown.failure()
 		} else if !errors.As(err, &failure) {
-			failure = &client.Failure{Code: "CLIENT", Message: err.Error()}
+			failure = ownFailure(err, env)
 		}
 		failure = withOwnStep(err, failure, env)
 		reportJSON(failure, forTerminal(env.Err, env.TerminalErr))
@@ -164,6 +165,21 @@ func Report(err error, asJSON bool, env *Env) {
 	if try := nextStep(err, env); try != "" {
 		fmt.Fprintf(env.Err, "try: %s\n", Clean(try))
 	}
+}
+
+// ownFailure is an error of the client as JSON has it.
+func ownFailure(err error, env *Env) *client.Failure {
+	made := &client.Failure{
+		Code: "CLIENT", Message: err.Error(), Retryable: errors.Is(err, checkout.ErrBusy),
+	}
+	if step := nextStep(err, env); step != "" {
+		// Names of files may be anything.
+		details, err := json.Marshal(members("next_step", step), jsontext.AllowInvalidUTF8(true))
+		if err == nil {
+			made.Details = details
+		}
+	}
+	return made
 }
 
 // withOwnStep returns a failure with the advice of the client where the server knows less. It takes

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"pws/client"
+	"pws/client/checkout"
 )
 
 // TestReadmeHasTheExitCodes compares the table of the README with that of the program.
@@ -85,5 +86,22 @@ func TestReportOfAnyBytes(t *testing.T) {
 	const want = `"message":"open bad�: permission denied"`
 	if !strings.Contains(out.String(), want) {
 		t.Errorf("reported as %s", out.String())
+	}
+}
+
+// TestReportOfABusyDirectory says to wait, for programs too.
+func TestReportOfABusyDirectory(t *testing.T) {
+	for _, err := range []error{treeError(checkout.ErrBusy), storeError(checkout.ErrBusy)} {
+		for asJSON, want := range map[bool]string{
+			false: "\ntry: wait until the other command has ended, then repeat\n",
+			true: `"details":{"next_step":"wait until the other command has ended, then repeat"},` +
+				`"retryable":true`,
+		} {
+			var out strings.Builder
+			Report(err, asJSON, &Env{Err: &out})
+			if !strings.Contains(out.String(), want) || ExitCode(err) != ExitConflict {
+				t.Errorf("exit code %d, reported as %s", ExitCode(err), out.String())
+			}
+		}
 	}
 }
