@@ -148,7 +148,7 @@ func execute(ctx *kong.Context, env *cli.Env) int {
 		err = checked.CheckOutput()
 	}
 	if err == nil {
-		err = ctx.Run(env)
+		err = env.Checked(func() error { return ctx.Run(env) })
 	}
 	if err == nil {
 		return cli.ExitOK
