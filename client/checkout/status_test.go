@@ -87,3 +87,20 @@ func TestTruncatedBase(t *testing.T) {
 		t.Errorf("the directory has %q", here)
 	}
 }
+
+// TestTruncatedJournal: the error names the file, and without it a pull merges what it would have
+// completed.
+func TestTruncatedJournal(t *testing.T) {
+	p := newPlace(t, newFake(t, files{"a": "a\n"}))
+	p.server.set(files{"a": "b\n"})
+	at := filepath.Join(p.dir, filepath.FromSlash(journalFile))
+	must(t, os.WriteFile(at, []byte(`{"code":`), 0o600))
+	_, err := pull(t, p.tree)
+	var broken *BrokenError
+	if !errors.As(err, &broken) || broken.Path != at {
+		t.Errorf("%v", err)
+	}
+	must(t, os.Remove(at))
+	p.pullOK(t)
+	wantFiles(t, p.dir, files{"a": "b\n"})
+}

@@ -290,14 +290,27 @@ func (t *Tree) readJSON(name string, into any) (exists bool, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	if err == nil {
-		err = json.Unmarshal(text, into)
-	}
+	at := filepath.Join(t.dir, name)
 	if err != nil {
-		err = fmt.Errorf("%s: %w", filepath.Join(t.dir, name), err)
+		return true, fmt.Errorf("%s: %w", at, err)
 	}
-	return true, err
+	if err := json.Unmarshal(text, into); err != nil {
+		return true, &BrokenError{Path: at, Err: err}
+	}
+	return true, nil
 }
+
+// BrokenError reports a file of the folder .pws/local that is not what this program writes. Without
+// the file the next pull merges what it would have completed.
+type BrokenError struct {
+	Path string
+	Err  error
+}
+
+func (e *BrokenError) Error() string { return e.Path + ": " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *BrokenError) Unwrap() error { return e.Err }
 
 // writeJSON replaces a file of the folder .pws/local in one step, which a crash of the machine
 // does not undo.

@@ -56,7 +56,10 @@ func serverStep(failure *client.Failure) string {
 	for _, call := range calls {
 		request := call.Method + " " + call.Path
 		command, known := commandsOf[call.Operation]
-		if !known {
+		switch {
+		case failure.Code == "PROJECT_ARCHIVED" && call.Operation == "project.update":
+			command = unarchive
+		case !known:
 			command = "pws api " + request
 		}
 		if before, after, found := strings.Cut(step, request); found {

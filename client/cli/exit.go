@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,7 +112,7 @@ func failureExit(failure *client.Failure) int {
 	if failure.Code == "KEY_REVOKED" {
 		return ExitSignIn
 	}
-	if failure.Code == client.CodeNoAnswer {
+	if failure.Code == client.CodeNoAnswer && failure.Status != http.StatusTooManyRequests {
 		// Its status is that of something on the way.
 		return ExitUnreachable
 	}
@@ -241,6 +242,12 @@ var steps = map[string]string{
 	"INVALID_HANDLE":        "another --handle: 3 to 32 letters, digits, '-', '_' and '.'",
 }
 
+// lateSteps are steps for failures for which the server advises nothing.
+var lateSteps = map[string]string{"PROJECT_ARCHIVED": unarchive}
+
+// unarchive is what the owner of an archived project can do.
+const unarchive = "pws project archive --undo"
+
 // errInterrupted is what is said of a command that was interrupted.
 var errInterrupted = errors.New("interrupted")
 
@@ -275,6 +282,7 @@ func nextStep(err error, env *Env) string {
 	var unsigned *client.SignInError
 	var audience *client.AudienceError
 	var unknown *unknownOutcomeError
+	var broken *checkout.BrokenError
 	switch {
 	case errors.As(err, &advised):
 		return advised.try
@@ -293,10 +301,11 @@ func nextStep(err error, env *Env) string {
 	case errors.As(err, &failure) && ofGivenToken(failure, env):
 		return otherToken
 	case errors.As(err, &failure):
-		if step := steps[failure.Code]; step != "" {
-			return step
-		}
-		return serverStep(failure)
+		return cmp.Or(steps[failure.Code], serverStep(failure), lateSteps[failure.Code])
+	case errors.As(err, &broken):
+		return "remove " + broken.Path + ", then pws pull"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "make room on the disk, then repeat"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		if _, sandboxed := env.variable(varNoNetwork); sandboxed {
 			return "the MCP tools: the shell of this harness has no network"

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"pws/client"
@@ -32,7 +34,7 @@ func TestReadmeHasTheExitCodes(t *testing.T) {
 // TestAnswersOfOthersAreNone: what a proxy answers says nothing about the service, whatever its
 // status is.
 func TestAnswersOfOthersAreNone(t *testing.T) {
-	for _, status := range []int{200, 302, 403, 404, 407, 409, 502} {
+	for _, status := range []int{200, 302, 403, 404, 407, 409, 429, 502} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)
 			_, _ = io.WriteString(w, "<html>No.</html>")
@@ -42,7 +44,11 @@ func TestAnswersOfOthersAreNone(t *testing.T) {
 		err := c.Call(t.Context(), http.MethodGet, "/api/v1/x", nil, new(struct{}))
 		c.Close()
 		server.Close()
-		if code := ExitCode(err); code != ExitUnreachable || client.Undone(err) && status < 400 {
+		want := ExitUnreachable
+		if status == http.StatusTooManyRequests {
+			want = ExitRateLimited
+		}
+		if code := ExitCode(err); code != want || client.Undone(err) && status < 400 {
 			t.Errorf("status %d: exit code %d, %v", status, code, err)
 		}
 	}
@@ -102,6 +108,20 @@ func TestReportOfABusyDirectory(t *testing.T) {
 			if !strings.Contains(out.String(), want) || ExitCode(err) != ExitConflict {
 				t.Errorf("exit code %d, reported as %s", ExitCode(err), out.String())
 			}
+		}
+	}
+}
+
+// TestStepsOfTheDisk has errors of the machine that a person can mend.
+func TestStepsOfTheDisk(t *testing.T) {
+	room := &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
+	broken := &checkout.BrokenError{Path: "/d/.pws/local/journal.json", Err: errors.New("no JSON")}
+	for err, want := range map[error]string{
+		treeError(room):   "make room on the disk, then repeat",
+		treeError(broken): "remove /d/.pws/local/journal.json, then pws pull",
+	} {
+		if got := nextStep(err, &Env{}); got != want {
+			t.Errorf("%v: try %q", err, got)
 		}
 	}
 }

@@ -29,8 +29,10 @@ func (e *Env) Checked(run func() error) error {
 	e.Out = out
 	err := run()
 	if out.failed != nil && (err == nil || errors.Is(err, out.failed)) {
-		return fmt.Errorf("the command was carried out, but its output could not be written: %w",
-			out.failed)
+		return &advisedError{
+			fmt.Errorf("the command was carried out, but its output could not be written: %w", out.failed),
+			"read what it has done: repeated, it may have a second effect",
+		}
 	}
 	return err
 }
