@@ -58,7 +58,8 @@ func TestWorkingCopies(t *testing.T) {
 		}
 		r.compare()
 	}
-	t.Logf("%d merges, %d conflicts, %d refusals, %d renames", r.merged, r.clashed, r.moved, r.followed)
+	t.Logf("%d merges, %d conflicts, %d refusals, %d renames",
+		r.merged, r.clashed, r.moved, r.followed)
 	if r.merged == 0 || r.clashed == 0 || r.moved == 0 {
 		t.Errorf("%d merges, %d conflicts and %d refusals: too few", r.merged, r.clashed, r.moved)
 	}
