@@ -31,7 +31,7 @@ func (e *Engine) PurgeContent(hash work.Hash, reason string) error {
 		})
 	case errors.Is(err, blobs.ErrNotFound) && !e.Identity().Purged(hash):
 		return fault.Invalid(fault.Field{Field: "hash", Problem: "no content has this hash"})
-	case work.OfTree(content):
+	case work.IsManifest(content):
 		return fault.Invalid(fault.Field{
 			Field: "hash", Problem: "is that of a list of files, which projects need",
 		})

@@ -40,7 +40,8 @@ const (
 	fileBytesLeast = 4 + len(Hash{})
 )
 
-// IsManifest reports whether a content is part of the manifest of a tree.
+// IsManifest reports whether a content is part of the manifest of a tree, and not a text of a
+// caller.
 func IsManifest(content []byte) bool { return len(content) > 0 && content[0] == treeMark }
 
 // endsChunk uses the FNV-1a hash of a path.
@@ -318,6 +319,3 @@ func (b *treeBytes) count(least int) uint64 {
 	}
 	return n
 }
-
-// OfTree reports whether a content is part of the manifest of a tree, and not a text of a caller.
-func OfTree(content []byte) bool { return len(content) > 0 && content[0] == treeMark }
