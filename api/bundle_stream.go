@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strconv"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"pws/api/jsonschema"
@@ -63,6 +65,8 @@ type bundleStream struct {
 	// unquoted is memory for a content.
 	unquoted []byte
 	read     int64
+	// made is the request that made the upload, as JSON.
+	made []byte
 }
 
 // tokenBytesMax bounds one value of a bundle that is read at once. A content of the largest size
@@ -176,6 +180,8 @@ func (b *bundleStream) envelope(depth int) error {
 				err = b.members()
 			}
 			return err
+		case depth == 2 && requestNames[text]:
+			err = b.requireSame(text)
 		default:
 			err = b.dec.SkipValue()
 		}
@@ -185,6 +191,37 @@ func (b *bundleStream) envelope(depth int) error {
 	}
 	_, err := b.dec.ReadToken()
 	return err
+}
+
+// requestNames are the members of a request of project.import that an upload has, too.
+var requestNames = map[string]bool{
+	"visibility": true, "name": true, "description": true, "reuse_policy": true,
+	"license_spdx": true,
+}
+
+// requireSame refuses a member of an uploaded request that the upload has otherwise or not at all:
+// the upload decides, and its agent may believe that the request does.
+func (b *bundleStream) requireSame(name string) error {
+	value, err := b.dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	var sent any
+	if err := json.Unmarshal(value, &sent); err != nil {
+		return err
+	}
+	made := map[string]any{}
+	if len(b.made) > 0 {
+		if err := json.Unmarshal(b.made, &made); err != nil {
+			return err
+		}
+	}
+	if sent == nil || reflect.DeepEqual(sent, made[name]) {
+		return nil
+	}
+	return fault.Invalid(fault.Field{Field: name, Problem: "differs in the parts from what the " +
+		"upload was created with, which is used; create the upload with it, or leave it out of the " +
+		"parts"})
 }
 
 // envelopeNames are the members of answers and requests that have a bundle.

@@ -106,6 +106,7 @@ func (c *Call) readUploaded(running UploadImport, body *FinishUpload) (*ImportPr
 	parts := io.TeeReader(running, digest)
 	stream := newBundleStream(
 		parts, c.Service.Config.uploadRecordBytes(), running.Store, c.pause)
+	stream.made = running.State().Body
 	err := stream.run()
 	if body.SHA256 != "" {
 		// What is wrong with the whole explains what is wrong with its text.
