@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -330,20 +331,23 @@ func (ups *uploading) uploadOfKey(record *api.UploadRecord) *upload {
 
 // requireUploads refuses an upload too many: QUOTA_EXCEEDED. The caller holds creating.
 func (ups *uploading) requireUploads(agent id.ID) error {
-	now, open := ups.engine.Now(), 0
+	now := ups.engine.Now()
 	own, all := ups.allUploads(agent)
 	oldest := now
+	var open []string
 	for _, u := range own {
 		u.mu.Lock()
 		if !u.mu.done && !u.mu.gone && !u.expired(now) {
-			open++
+			open = append(open, u.record.ID.Format(id.Upload))
 			oldest = min(oldest, u.mu.activeAt)
 		}
 		u.mu.Unlock()
 	}
+	slices.Sort(open)
 	switch {
-	case open >= api.UploadsPerAgentMax:
+	case len(open) >= api.UploadsPerAgentMax:
 		return errUploads("uploads_of_agent", api.UploadsPerAgentMax).
+			With("upload_ids", open).
 			With("retry_after_seconds", max(1, int((oldest+uploadMillis-now)/1000)))
 	case all >= uploadsMax:
 		return errUploads("uploads_of_server", uploadsMax)

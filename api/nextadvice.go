@@ -227,6 +227,11 @@ var adviceByCode = map[fault.Code][]advice{
 		"It takes no changes; it can still be read: <manifest.read>.", "It takes no changes."),
 	fault.QuotaExceeded: {
 		{text: "Send the same request over HTTP, which streams it: <request>", when: isLargeAnswer},
+		{
+			text: "Read the uploads of details.upload_ids: <upload.read>. Continue or DELETE one. Each " +
+				"ends an hour after its last part.",
+			when: hasUploads,
+		},
 		{text: "End some of what details.quota counts; <quota.list> with project has the figures."},
 		{text: "End some of what details.quota counts, or manage with what there is."},
 	},
@@ -254,6 +259,12 @@ var adviceByCode = map[fault.Code][]advice{
 	fault.DependencyUnavailable: always(adviceWait),
 	fault.StorageUnavailable:    always(adviceWait),
 	fault.ShuttingDown:          always(adviceWait),
+}
+
+// hasUploads reports whether the details name uploads.
+func hasUploads(s *situation) bool {
+	_, named := s.refusal.Details["upload_ids"]
+	return named
 }
 
 // hasDetail reports whether the details have a text for a key.

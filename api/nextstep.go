@@ -256,6 +256,9 @@ func (s *situation) reading() *Operation {
 
 // param returns the value of a path parameter for the next step, empty if it is unknown.
 func (s *situation) param(name string) string {
+	if uploads, named := s.refusal.Details["upload_ids"].([]string); named && name == "upload" {
+		return uploads[0]
+	}
 	s.look()
 	if s.project == nil {
 		return ""

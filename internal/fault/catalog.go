@@ -435,7 +435,9 @@ var Catalog = []Entry{
 	},
 	{
 		Code: QuotaExceeded, Status: 409,
-		Details:     []string{"quota", "limit", "task_id", "faults", "retry_after_seconds"},
+		Details: []string{
+			"quota", "limit", "task_id", "faults", "upload_ids", "retry_after_seconds",
+		},
 		Description: "A quota is exhausted.",
 	},
 	{
