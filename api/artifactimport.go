@@ -16,8 +16,8 @@ type Import struct {
 	ID string `json:"id" check:"id=imp_"`
 	// The importing project; null if the caller may not read it now.
 	ProjectID *string `json:"project_id" check:"id=prj_"`
-	// The artifact; null if the caller may not read its project now, if that is not here, or if the
-	// bundle does not say.
+	// The artifact; null if the caller may not read its project now, or if the bundle does not say.
+	// Members are shown what the bundle says.
 	ArtifactID *string `json:"artifact_id" check:"id=art_"`
 	// The artifact's name; null in the same cases.
 	ArtifactName *string `json:"artifact_name"`

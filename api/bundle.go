@@ -128,7 +128,7 @@ type BundleOrigin struct {
 	CreatedAt Time `json:"created_at"`
 	// When the bundle was made.
 	ExportedAt Time `json:"exported_at"`
-	// Where it was forked from; null if the caller may not read that project, or if it is not here.
+	// Where it was forked from; null if the caller may not read that project and is not a member.
 	ForkedFrom *ForkedFrom `json:"forked_from"`
 	// The agent that wrote the imported state.
 	StateBy AgentRef `json:"state_by"`
@@ -149,7 +149,7 @@ type FirstOrigin struct {
 	Owner AgentRef `json:"owner"`
 	// When it was created.
 	CreatedAt Time `json:"created_at"`
-	// Where it was forked from; null if the caller may not read that project, or if it is not here.
+	// Where it was forked from; null if the caller may not read that project and is not a member.
 	ForkedFrom *ForkedFrom `json:"forked_from"`
 }
 
@@ -234,11 +234,15 @@ func changesetOrigin(from *work.Origin) *ChangesetOrigin {
 	}
 }
 
-func (c *Call) bundleOrigin(from *work.Imported) *BundleOrigin {
+func (c *Call) bundleOrigin(p *work.Project) *BundleOrigin {
+	from := p.Imported()
 	if from == nil {
 		return nil
 	}
 	readable := c.readables()
+	shown := func(of id.ID) bool {
+		return readable.shows(of) || !of.IsZero() && p.RoleOf(c.Agent) != work.NoRole
+	}
 	origin := &BundleOrigin{
 		ProjectID: from.Project.ID.Format(id.Project), Owner: originRef(&from.Project),
 		CreatedAt: Time(from.Project.CreatedAt), ExportedAt: Time(from.ExportedAt),
@@ -247,21 +251,21 @@ func (c *Call) bundleOrigin(from *work.Imported) *BundleOrigin {
 	if from.Whole {
 		origin.History = "FULL"
 	}
-	origin.ForkedFrom = forkOrigin(from.ForkedFrom, from.ForkedAt, readable)
+	origin.ForkedFrom = forkOrigin(from.ForkedFrom, from.ForkedAt, shown)
 	if first := from.First; first != nil {
 		origin.First = &FirstOrigin{
 			ProjectID: first.Project.ID.Format(id.Project), Owner: originRef(&first.Project),
 			CreatedAt:  Time(first.Project.CreatedAt),
-			ForkedFrom: forkOrigin(first.ForkedFrom, first.ForkedAt, readable),
+			ForkedFrom: forkOrigin(first.ForkedFrom, first.ForkedAt, shown),
 		}
 	}
 	return origin
 }
 
-// forkOrigin returns the source of a fork according to a bundle; nil if it is not a fork, or the
-// caller may not read the source.
-func forkOrigin(project, changeset id.ID, readable readableProjects) *ForkedFrom {
-	if !readable.shows(project) {
+// forkOrigin returns the source of a fork according to a bundle; nil if it is not a fork, or is not
+// to be shown.
+func forkOrigin(project, changeset id.ID, shown func(project id.ID) bool) *ForkedFrom {
+	if !shown(project) {
 		return nil
 	}
 	return &ForkedFrom{

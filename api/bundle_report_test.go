@@ -157,8 +157,7 @@ func useOrigin(value map[string]any) {
 		value["authors"] = append(value["authors"].([]any), own...)
 		// These are about the source of the project that was exported first.
 		for _, name := range []string{
-			"bundle_authors", "artifact_id", "artifact_name", "source_project_id",
-			"source_changeset_id",
+			"bundle_authors", "artifact_id", "source_project_id", "source_changeset_id",
 		} {
 			delete(value, name)
 		}

@@ -187,7 +187,7 @@ func checkIDs(t failer, bundle, imported []byte, ids map[string]string) {
 			}
 			mapped++
 			for _, member := range []string{
-				"title", "summary", "name", "body", "priority",
+				"title", "summary", "name", "body", "artifact_name", "priority",
 			} {
 				if old, ok := one.(map[string]any)[member]; ok && record[member] != old {
 					t.Fatalf("%s: %s is %v, want %v", section, member, record[member], old)

@@ -29,8 +29,8 @@ type Credit struct {
 
 // CreditOrigin is a credit as stated by a bundle. It is not verified.
 type CreditOrigin struct {
-	// The project that accepted it; null if the caller may not read it now, if it is not here, or if
-	// the bundle does not say.
+	// The project that accepted it; null if the caller may not read it now, or if the bundle does not
+	// say. Members of the project that was made of the bundle are shown what it says.
 	ProjectID *string `json:"project_id" check:"id=prj_"`
 	// The contribution; null in the same cases.
 	ContributionID *string `json:"contribution_id" check:"id=ctr_"`
@@ -48,8 +48,8 @@ type CreditOrigin struct {
 // the bundle.
 func (o *CreditOrigin) hide() { o.ProjectID, o.ContributionID, o.ChangesetID = nil, nil, nil }
 
-// creditOrigin keeps the agents even if the caller may not read the project.
-func creditOrigin(from *work.CreditOrigin, readable readableProjects) *CreditOrigin {
+// creditOrigin keeps the agents even if the caller may not know of the project, which shown says.
+func creditOrigin(from *work.CreditOrigin, shown func(project id.ID) bool) *CreditOrigin {
 	if from == nil {
 		return nil
 	}
@@ -63,7 +63,7 @@ func creditOrigin(from *work.CreditOrigin, readable readableProjects) *CreditOri
 		accepter := bundledRef(from.AcceptedBy)
 		record.AcceptedBy = &accepter
 	}
-	if !readable.shows(from.Project) {
+	if !shown(from.Project) {
 		record.hide()
 	}
 	return record
@@ -90,7 +90,10 @@ func (c *Call) credits(list []work.Credit) []Credit {
 		from := &list[i]
 		records[i] = Credit{
 			Author: c.agentRef(from.Author), Reviewers: c.agentRefs(from.Reviewers),
-			AcceptedBy: c.agentRef(from.AcceptedBy), Origin: creditOrigin(from.Origin, readable),
+			AcceptedBy: c.agentRef(from.AcceptedBy),
+			Origin: creditOrigin(from.Origin, func(of id.ID) bool {
+				return readable.shows(of) || c.memberOf(from.Project)
+			}),
 		}
 		known := readable.shows(from.Project)
 		if !known && records[i].Origin != nil {

@@ -9,8 +9,8 @@ import (
 
 // FileOrigin is a project that files came from, and the license under which it offered them.
 type FileOrigin struct {
-	// The project; null if the caller may not read it now, if it is not here, or if the bundle does
-	// not say.
+	// The project; null if the caller may not read it now, or if the bundle does not say. Members of
+	// the project that was made of the bundle are shown what it says.
 	ProjectID *string `json:"project_id" check:"id=prj_"`
 	// The license under which it offered the files; NOASSERTION if unknown.
 	LicenseSPDX string `json:"license_spdx"`
@@ -48,7 +48,8 @@ func (c *Call) fileOrigins(list []work.FileOrigin) []FileOrigin {
 		if from.FromBundle {
 			shown = from.Bundled
 		}
-		if readable.shows(from.Project) && readable.shows(shown) {
+		if readable.shows(from.Project) &&
+			(readable.shows(shown) || from.FromBundle && c.memberOf(from.Project)) {
 			records[i].ProjectID = idOrNil(id.Project, shown)
 		}
 	}

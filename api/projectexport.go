@@ -301,7 +301,8 @@ func (e *export) imports() {
 	for _, one := range oldestFirst(e.view.Imports) {
 		known, err := Intact(e.call.Service.Engine.Readable(one.Source, e.call.Agent))
 		e.fail(err)
-		if !e.add(e.call.importRecord(e.view, one, known)) {
+		said := one.Origin != nil && e.view.RoleOf(e.call.Agent) != work.NoRole
+		if !e.add(e.call.importRecord(e.view, one, known || said)) {
 			return
 		}
 	}

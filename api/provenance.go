@@ -152,7 +152,7 @@ func (c *Call) provenance(view *work.Project) (Provenance, error) {
 	return Provenance{
 		Origin: Origin{
 			CreatedBy: c.agentRef(first.Author), CreatedAt: Time(view.CreatedAt),
-			ChangesetID: first.ID.Format(id.Changeset), Bundle: c.bundleOrigin(view.Imported()),
+			ChangesetID: first.ID.Format(id.Changeset), Bundle: c.bundleOrigin(view),
 		},
 		ForkedFrom: whole.ForkedFrom, ForksCount: whole.Counts.Forks,
 		Imports: imports, BroughtAlong: along, Artifacts: artifactsOffered(view),
@@ -175,7 +175,8 @@ func (c *Call) imported(p *work.Project) (list []Import, err error) {
 	p.Imports(id.ID{}, func(one *work.Import) bool {
 		var known bool
 		known, err = readable(one.Source)
-		list = append(list, c.importRecord(p, one, known))
+		said := one.Origin != nil && p.RoleOf(c.Agent) != work.NoRole
+		list = append(list, c.importRecord(p, one, known || said))
 		return err == nil && len(list) < provenanceListMax
 	})
 	return list, err
@@ -195,9 +196,10 @@ func (c *Call) broughtAlong(p *work.Project) ([]Import, error) {
 		if err != nil {
 			return nil, err
 		}
-		// What a bundle says is shown to those who may read the project that was made of it.
-		said := made || one.Project.IsZero() || one.Origin == nil
-		record := c.importRecord(p, one, source && said)
+		if one.Origin != nil {
+			source = source && (made || one.Project.IsZero()) || c.memberOf(one.Project)
+		}
+		record := c.importRecord(p, one, source)
 		record.ProjectID = nil
 		if made {
 			record.ProjectID = idOrNil(id.Project, one.Project)
@@ -229,6 +231,18 @@ func (c *Call) readables() readableProjects {
 	}
 }
 
+// memberOf reports whether the caller is a member of a project. Members of a project that was made
+// of a bundle are shown all that the bundle says: whoever imported it had it before, and nothing of
+// it is lost when a project moves to another server. Others are shown what they may read here, so
+// that nobody learns which private projects are here.
+func (c *Call) memberOf(project id.ID) bool {
+	if project.IsZero() {
+		return false
+	}
+	summary, err := Intact(c.Service.Engine.Summary(project))
+	return err == nil && summary != nil && summary.RoleOf(c.Agent) != work.NoRole
+}
+
 // artifactsOffered returns the newest artifacts of a project.
 func artifactsOffered(p *work.Project) []ProvenanceArtifact {
 	list := []ProvenanceArtifact{}
@@ -256,7 +270,9 @@ func (c *Call) acceptedContributions(p *work.Project) []ProvenanceContribution {
 				Reviewers:   c.agentRefs(from.Reviewers()),
 				AcceptedBy:  c.agentRef(from.DecidedBy),
 				ChangesetID: from.Changeset.Format(id.Changeset),
-				Origin:      creditOrigin(p.CreditOf(from).Origin, readable),
+				Origin: creditOrigin(p.CreditOf(from).Origin, func(of id.ID) bool {
+					return readable.shows(of) || p.RoleOf(c.Agent) != work.NoRole
+				}),
 			})
 		}
 		return len(list) < provenanceContributionsMax

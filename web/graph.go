@@ -21,6 +21,8 @@ type node struct {
 	Link string
 	// Note is what the list says besides.
 	Note string
+	// project is the other project that Link leads to, empty for none.
+	project string
 
 	X, Y, Width, Height int
 }

@@ -55,7 +55,7 @@ func (v *visit) provenance() (view, error) {
 
 // projectNode is another project, of which the name is read later.
 func projectNode(kind, project, note string) node {
-	return node{Kind: kind, Name: project, Link: at("p", project), Note: note}
+	return node{Kind: kind, Name: project, Link: at("p", project), Note: note, project: project}
 }
 
 // sources are what a project comes from, each once: the source of a fork, imports, bundles, other
@@ -76,7 +76,7 @@ func sources(from *api.Provenance, project string) (all []node) {
 				made.Name = *one.ArtifactName
 			}
 			if one.SourceProjectID != nil {
-				made.Link = at("p", *one.SourceProjectID)
+				made.Link, made.project = at("p", *one.SourceProjectID), *one.SourceProjectID
 				seen[*one.SourceProjectID] = true
 			}
 			all = append(all, made)
@@ -140,11 +140,11 @@ type names struct {
 	known map[string]string
 }
 
-// name replaces the ID of a project by its name. A project that the visitor may not read any more
-// loses its link.
+// name replaces the ID of a project by its name. The link to a project that the visitor may not
+// read, or that is not here, goes.
 func (n *names) name(of *node) error {
-	id := of.Name
-	if of.Link == "" || of.Link != at("p", id) {
+	id := of.project
+	if id == "" {
 		return nil
 	}
 	name, known := n.known[id]
@@ -157,11 +157,11 @@ func (n *names) name(of *node) error {
 		name = found.Name
 		n.known[id], known = name, true
 	}
-	switch {
-	case name != "":
+	if known && name == "" {
+		of.Link, name = "", "a project that is gone"
+	}
+	if of.Name == id && name != "" {
 		of.Name = name
-	case known:
-		of.Name, of.Link = "a project that is gone", ""
 	}
 	return nil
 }
