@@ -114,12 +114,11 @@ func (c *Call) importRecord(p *work.Project, from *work.Import, withSource bool)
 	}
 	if withSource {
 		record.ArtifactName = textOrNil(from.Name)
-		artifact, project := from.Artifact.Format(id.Artifact), from.Source.Format(id.Project)
-		changeset := from.SourceChangeset.Format(id.Changeset)
-		record.ArtifactID, record.SourceProjectID = &artifact, &project
-		record.SourceChangesetID = &changeset
+		record.ArtifactID = idOrNil(id.Artifact, from.Artifact)
+		record.SourceProjectID = idOrNil(id.Project, from.Source)
+		record.SourceChangesetID = idOrNil(id.Changeset, from.SourceChangeset)
 		if from.Origin == nil {
-			record.Origins[0].ProjectID = &project
+			record.Origins[0].ProjectID = record.SourceProjectID
 		}
 	}
 	return record
