@@ -217,17 +217,16 @@ func (h *opportunityFinder) tasksOf(project id.ID, most int) {
 	if view == nil {
 		return
 	}
-	left, waiting, whole := h.readLeft(), true, true
+	left, before, whole := h.readLeft(), most, true
 	view.OpenTasks(h.call.Now, func(t *work.Task) bool {
 		if left--; left < 0 {
 			whole = false
 			return false
 		}
 		h.read++
-		waiting = waiting && view.Waits(t)
 		return h.take(view, t, &most)
 	})
-	if waiting && whole {
+	if whole && most == before {
 		tasks, _ := h.tasks()
 		tasks.Park(project, view.Revision, h.call.Now)
 	}

@@ -87,7 +87,7 @@ func (c *BlockAgent) Decide(p *Project, stamp Stamp) (Decision, error) {
 // those whose claims the events end, until there are OrderEventsMax. The results stay with the
 // tasks, as the agent's. In a COMMUNITY project no result awaits a member.
 func (p *Project) withReopened(events []Event, agent id.ID) []Event {
-	if MayWork.Require(p, agent) == nil {
+	if !p.needsClaim(agent) {
 		return events
 	}
 	reopen := func(t *Task) bool {

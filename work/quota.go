@@ -133,7 +133,7 @@ func (p *Project) QuotaUsages(agent id.ID, now int64) (all []QuotaUsage) {
 		return nil
 	}
 	own := p.usageOf(agent).on(now)
-	free := MayWork.Require(p, agent) == nil
+	free := !p.needsClaim(agent)
 	for kind := range quotas {
 		if quotaKind(kind) == quotaUnconfirmed && free {
 			continue

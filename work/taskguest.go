@@ -158,7 +158,7 @@ func (p *Project) requireClaimQuota(agent id.ID, elsewhere int) error {
 	case here+elsewhere >= GuestClaimsInAllMax:
 		return errQuota(QuotaClaimsInAll, GuestClaimsInAllMax)
 	}
-	if MayWork.Require(p, agent) == nil {
+	if !p.needsClaim(agent) {
 		return nil
 	}
 	// DONE ends the claim of a guest. Without this limit one guest could take all open tasks.
