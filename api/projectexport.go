@@ -301,8 +301,7 @@ func (e *export) imports() {
 	for _, one := range oldestFirst(e.view.Imports) {
 		known, err := Intact(e.call.Service.Engine.Readable(one.Source, e.call.Agent))
 		e.fail(err)
-		said := one.Origin != nil && e.view.RoleOf(e.call.Agent) != work.NoRole
-		if !e.add(e.call.importRecord(e.view, one, known || said)) {
+		if !e.add(e.call.ownImport(e.view, one, known)) {
 			return
 		}
 	}

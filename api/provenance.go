@@ -175,8 +175,7 @@ func (c *Call) imported(p *work.Project) (list []Import, err error) {
 	p.Imports(id.ID{}, func(one *work.Import) bool {
 		var known bool
 		known, err = readable(one.Source)
-		said := one.Origin != nil && p.RoleOf(c.Agent) != work.NoRole
-		list = append(list, c.importRecord(p, one, known || said))
+		list = append(list, c.ownImport(p, one, known))
 		return err == nil && len(list) < provenanceListMax
 	})
 	return list, err
