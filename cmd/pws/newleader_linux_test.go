@@ -39,8 +39,8 @@ func TestGroupLeaderIsNew(t *testing.T) {
 	}
 }
 
-// replacedOrLed waits until the data of a member was replaced by the leader's, or another one leads,
-// which a busy machine brings about: that one may still have all entries that the member lacks.
+// replacedOrLed waits until the data of a member was replaced by the leader's, or another one
+// leads, which a busy machine brings about: that one may still have all that the member lacks.
 func (n *disturbed) replacedOrLed(m, leader *nemesisMember) {
 	n.t.Helper()
 	n.wait("the data of a member", func() error {
