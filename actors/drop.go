@@ -236,7 +236,7 @@ func (r *eraser) dropManifests(gone map[id.ID]bool) error {
 
 // manifests returns the roots of the trees that projects began with and the hashes of their chunks:
 // those of the given projects, and those of all others. Only the records of the projects are read.
-// Damaged projects are left out, unless all are needed: errDamagedHere.
+// Damaged projects are left out, unless all are needed: STATE_CONFLICT.
 func (r *eraser) manifests(
 	gone map[id.ID]bool, needsAll bool,
 ) (only, others map[work.Hash][]work.Hash, err error) {
@@ -255,7 +255,7 @@ func (r *eraser) manifests(
 			p, err = api.Intact(p, err)
 		}
 		if err != nil {
-			return nil, nil, e.ofLeader(project, err)
+			return nil, nil, e.remedied(project, err)
 		}
 		if p == nil {
 			continue

@@ -10,6 +10,7 @@ import (
 	"pws/blobs"
 	"pws/identity"
 	"pws/internal/datadir"
+	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -201,7 +202,8 @@ func TestDropsWaitForDamagedProjects(t *testing.T) {
 	if err := (datadir.Erasure{Due: true}).Write(w.config.Dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.erasing.dropFollowed(); !isDamage(err) {
+	err := w.erasing.dropFollowed()
+	if fault.CodeOf(err) != fault.StateConflict {
 		t.Errorf("beside a damaged project: %v", err)
 	}
 	if note, err := datadir.ReadErasure(w.config.Dir); err != nil || !note.Due {
