@@ -2,12 +2,12 @@ package main
 
 import (
 	"crypto/rand"
-
 	"fmt"
-
 	"slices"
+	"strings"
 	"testing"
 
+	"pws/api"
 	"pws/internal/disk/disktest"
 )
 
@@ -77,10 +77,15 @@ func (n *disturbed) whileOneIsAway(name string, args ...string) {
 	n.t.Helper()
 	away := n.anyFollower()
 	n.kill(away)
-	command := []string{"admin", name, "--data", n.leader().data, "--reason", "a test"}
-	if _, err := n.pws(slices.Concat(command, args)...); err != nil {
-		n.t.Fatal(err)
-	}
+	n.wait("the command "+name, func() error {
+		command := []string{"admin", name, "--data", n.leader().data, "--reason", "a test"}
+		_, err := n.pws(slices.Concat(command, args)...)
+		// On a busy machine another member comes to lead, or none for a while.
+		if err != nil && !strings.Contains(err.Error(), api.ReasonNotLeading) {
+			n.t.Fatal(err)
+		}
+		return err
+	})
 	n.startAgain(away)
 }
 
