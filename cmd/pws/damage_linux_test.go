@@ -87,7 +87,7 @@ func TestGroupRenewedFromASoundMember(t *testing.T) {
 	n.damage(damaged, mark)
 	n.leads(damaged)
 	n.startAgain(away)
-	n.logs(away, fmt.Sprintf("the data of member %d is damaged there", damaged.number))
+	n.logsUnder(damaged, away, fmt.Sprintf("the data of member %d is damaged there", damaged.number))
 	n.logs(away, "the data of this member was replaced")
 	n.waitAgreed(false)
 	n.replaceMember(damaged)
