@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"pws/internal/fault"
+	"pws/work"
 )
 
 // Parts of advice that several codes share.
@@ -79,7 +80,16 @@ var adviceByCode = map[fault.Code][]advice{
 	fault.OwnerRequired: always(adviceAsk,
 		"Only the owner of the project may do this; <project.read> names it.",
 		"Only the owner of the project may do this."),
-	fault.Forbidden:  always("Only its author and members of the project may do this."),
+	fault.Forbidden: {
+		{
+			text: "Only the owner and maintainers can end the block: <member.list>. Or continue in a " +
+				"copy of your own: <project.fork>.",
+			when: isBlocked,
+		},
+		{text: "Only the owner and maintainers can end the block: <member.list>.", when: isBlocked},
+		{text: "Only the owner and maintainers can end the block.", when: isBlocked},
+		{text: "Only its author and members of the project may do this."},
+	},
 	fault.KeyRevoked: always("Use another key of the agent."),
 	fault.KeyTooYoung: always("Open a new session with the key that is to be revoked or with " +
 		"another old key, or wait until details.allowed_at."),
@@ -292,9 +302,12 @@ var adviceOfRoles = []advice{
 	{text: "Change files in a turn: <turn.take>.", when: writesFiles},
 	{text: adviceTurns, when: func(s *situation) bool { return s.client.MCP && writesFiles(s) }},
 	{text: adviceAsk},
-	{text: "Ask a member with the role that details.required names: <member.list>."},
-	{text: "Only members with the role that details.required names may do this."},
+	{text: "Ask the owner of the project for the role details.required: <member.list>."},
+	{text: "Only members with the role details.required may do this."},
 }
+
+// isBlocked reports whether the refusal is for a blocked agent.
+func isBlocked(s *situation) bool { return s.refusal.Details["reason"] == work.ReasonBlocked }
 
 func asksForTask(s *situation) bool { return s.calls("task.claim_next") }
 

@@ -12,11 +12,11 @@ import (
 var stepRights = map[string]func(s *situation) bool{
 	"workspace.open":       both((*situation).standard, work.MayContribute),
 	"turn.take":            both((*situation).community, work.MayTakeTurn),
-	"discussion.create":    both((*situation).active, work.MayContribute),
+	"discussion.create":    both((*situation).open, work.MayContribute),
 	"turn.submit":          (*situation).holdsTurn,
 	"project.fork":         both(nil, work.MayReuse),
-	"handoff.create":       both((*situation).active, work.MayWork),
-	"checkpoint.create":    both((*situation).active, work.MayWork),
+	"handoff.create":       both((*situation).open, work.MayWork),
+	"checkpoint.create":    both((*situation).open, work.MayWork),
 	"project.update":       both(nil, work.MayAdminister),
 	"task.renew":           (*situation).holds,
 	"task.release":         (*situation).holds,
@@ -51,14 +51,16 @@ func (s *situation) has(right work.Permission) bool {
 	return s.project != nil && right.Require(s.project, s.call.Agent) == nil
 }
 
-func (s *situation) active() bool {
+// open reports whether the project takes changes, and the caller is not blocked in it.
+func (s *situation) open() bool {
 	s.look()
-	return s.project != nil && s.project.Status != work.Archived
+	return s.project != nil && s.project.Status != work.Archived &&
+		s.project.RequireNotBlocked(s.call.Agent) == nil
 }
 
-func (s *situation) standard() bool { return s.active() && s.project.Kind != work.Community }
+func (s *situation) standard() bool { return s.open() && s.project.Kind != work.Community }
 
-func (s *situation) community() bool { return s.active() && s.project.Kind == work.Community }
+func (s *situation) community() bool { return s.open() && s.project.Kind == work.Community }
 
 // holds reports whether the caller holds the claim of the task that the refusal is about.
 func (s *situation) holds() bool {
@@ -74,7 +76,7 @@ func (s *situation) ownsWorkspace() bool {
 // writesWorkspace reports whether the caller may change its workspace; in community projects
 // only while it holds the turn.
 func (s *situation) writesWorkspace() bool {
-	if !s.ownsWorkspace() || !s.active() {
+	if !s.ownsWorkspace() || !s.open() {
 		return false
 	}
 	if s.workspace.Status == work.WorkspaceClosed || s.workspace.Status == work.WorkspaceDone {
@@ -107,7 +109,7 @@ func (s *situation) changesRequested() bool {
 
 func (s *situation) undecided() bool {
 	s.look()
-	if s.contribution == nil || !s.active() {
+	if s.contribution == nil || !s.open() {
 		return false
 	}
 	switch s.contribution.Status {

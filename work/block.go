@@ -29,12 +29,15 @@ func (p *Project) Block(agent id.ID) (Block, bool) {
 	return p.saved.Blocks[at], true
 }
 
+// ReasonBlocked is the reason in the details of a refusal for a blocked agent.
+const ReasonBlocked = "BLOCKED"
+
 // RequireNotBlocked returns FORBIDDEN for a blocked agent.
 func (p *Project) RequireNotBlocked(agent id.ID) error {
 	if _, blocked := p.Block(agent); blocked {
 		return fault.New(fault.Forbidden,
 			"The owner or a maintainer has blocked the caller from writing in the project.").
-			With("reason", "BLOCKED")
+			With("reason", ReasonBlocked)
 	}
 	return nil
 }
