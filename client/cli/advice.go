@@ -44,16 +44,10 @@ var commandsOf = map[string]string{
 // values in place of the names of details; empty if it advises none.
 func serverStep(failure *client.Failure) string {
 	var step string
-	var calls []struct {
-		Operation string `json:"operation"`
-		Method    string `json:"method"`
-		Path      string `json:"path"`
-	}
 	failure.Detail("next_step", &step)
-	failure.Detail("next_calls", &calls)
 	// The calls are in the order of the text.
 	var said strings.Builder
-	for _, call := range calls {
+	for _, call := range advisedCalls(failure) {
 		request := call.Method + " " + call.Path
 		command, known := commandsOf[call.Operation]
 		switch {
@@ -68,6 +62,18 @@ func serverStep(failure *client.Failure) string {
 		}
 	}
 	return withDetails(failure, said.String()+step)
+}
+
+// advisedCall is an operation that the next step of the server names.
+type advisedCall struct {
+	Operation string `json:"operation"`
+	Method    string `json:"method"`
+	Path      string `json:"path"`
+}
+
+func advisedCalls(failure *client.Failure) (calls []advisedCall) {
+	failure.Detail("next_calls", &calls)
+	return calls
 }
 
 // namedDetail is the name of a detail in the text of a next step.

@@ -272,38 +272,9 @@ func (c *PushCommand) Run(ctx context.Context, env *Env) error {
 		if len(done.Changesets) > 0 {
 			fmt.Fprintf(env.Err, "Published before the error: %s.\n", strings.Join(done.Changesets, ", "))
 		}
-		return pushError(ctx, env, caller, err)
+		return treeError(err)
 	}
 	return c.printAny(ctx, env, done, func(out io.Writer) error { return printPushed(out, done) })
-}
-
-// pushError adds the next step to an error of a push. In a community project an agent without a
-// role publishes in a turn, and a contribution is refused.
-func pushError(ctx context.Context, env *Env, caller *account, err error) error {
-	community := client.IsCode(err, "PROJECT_IS_COMMUNITY")
-	if !community && !client.IsCode(err, "ROLE_REQUIRED", "FORBIDDEN") {
-		return treeError(err)
-	}
-	bound, unbound := env.binding()
-	if unbound != nil {
-		return treeError(err)
-	}
-	if !community {
-		var data struct {
-			Project struct {
-				Kind string `json:"kind"`
-			} `json:"project"`
-		}
-		// Without an answer the advice is the usual one.
-		unread := caller.Call(ctx, http.MethodGet, projectPath(bound.Project), nil, &data)
-		if unread != nil || data.Project.Kind != "COMMUNITY" {
-			return treeError(err)
-		}
-	}
-	turn := "pws api POST projects/" + bound.Project + "/community/"
-	return &advisedError{err, turn + "turn --jq .workspace.id prints a WORKSPACE; then, for each " +
-		"file, pws workspace write WORKSPACE PATH FILE, or pws api DELETE " +
-		"workspaces/WORKSPACE/files/PATH; then " + turn + "submit -f summary=TEXT; then pws pull"}
 }
 
 func printPushed(out io.Writer, done checkout.Pushed) (err error) {
@@ -429,8 +400,32 @@ func treeError(err error) error {
 		return &advisedError{err, "pws push --split: several changesets, not one step"}
 	case client.IsCode(err, "PROJECT_MOVED", "CHANGESET_NOT_FOUND"):
 		return &advisedError{err, "pws pull, then pws push"}
-	case client.IsCode(err, "ROLE_REQUIRED", "FORBIDDEN"):
-		return &advisedError{err, "pws push --contribute -m TEXT"}
+	}
+	if step := otherPush(err); step != "" {
+		return &advisedError{err, step}
 	}
 	return err
+}
+
+// otherPush is what to do for an agent that may not publish changesets: submit a contribution, or
+// take the turn of a community project. The server knows which of them is permitted. It is empty if
+// neither is, as for a blocked agent, and for other errors.
+func otherPush(err error) string {
+	var failure *client.Failure
+	if !client.IsCode(err, "ROLE_REQUIRED", "PROJECT_IS_COMMUNITY") || !errors.As(err, &failure) {
+		return ""
+	}
+	for _, call := range advisedCalls(failure) {
+		switch call.Operation {
+		case "workspace.open":
+			return "pws push --contribute -m TEXT"
+		case "turn.take":
+			turn := "pws api POST " + strings.TrimPrefix(call.Path, "/api/v1/")
+			return turn + " --jq .workspace.id prints a WORKSPACE; then, for each file, " +
+				"pws workspace write WORKSPACE PATH FILE, or pws api DELETE " +
+				"workspaces/WORKSPACE/files/PATH; then " + strings.TrimSuffix(turn, "turn") +
+				"submit -f summary=TEXT; then pws pull"
+		}
+	}
+	return ""
 }
