@@ -266,8 +266,11 @@ func TestCredentialStaysWithItsServer(t *testing.T) {
 	other, asked := script(t, answer(200, fine))
 	server, _ := script(t, answer(307, "", "Location", other.URL))
 	client, _ := unwaiting(t, server.URL, Fixed("secret"))
-	if _, err := client.Do(t.Context(), &Request{Method: "GET", Path: "/"}); err == nil {
-		t.Error("a redirect is an answer of success")
+	_, err := client.Do(t.Context(), &Request{Method: "GET", Path: "/"})
+	var failure *Failure
+	if !errors.As(err, &failure) || failure.Redirect() != other.URL ||
+		!strings.Contains(failure.Message, other.URL) {
+		t.Errorf("the redirect is %v", err)
 	}
 	if asked.Load() != 0 {
 		t.Error("the redirect was followed")

@@ -121,6 +121,15 @@ func (e *UnreachableError) Error() string {
 // Unwrap returns the cause.
 func (e *UnreachableError) Unwrap() error { return e.Cause }
 
+// Redirect is the address to which the answer redirects, empty if it does not. No redirect is
+// followed: it may lead to another service, which must not get the credential.
+func (f *Failure) Redirect() string {
+	if f.Answer == nil || f.Status < http.StatusMultipleChoices || f.Status >= http.StatusBadRequest {
+		return ""
+	}
+	return f.Answer.Header.Get("Location")
+}
+
 // failureOf makes the error of an answer that is not one of success. Those of others on the way,
 // such as a proxy, have no JSON.
 func failureOf(answer *Answer) *Failure {
@@ -135,6 +144,10 @@ func failureOf(answer *Answer) *Failure {
 	failure.Status = answer.Status
 	failure.RetryAfter = retryAfter(answer.Header)
 	failure.Answer = answer
+	if to := failure.Redirect(); to != "" {
+		failure.Message = fmt.Sprintf("The answer has status %d and redirects to %s. No redirect is "+
+			"followed.", answer.Status, to)
+	}
 	return failure
 }
 

@@ -286,6 +286,10 @@ func (c *Client) send(
 		}
 		return nil, err
 	}
+	if to, err := response.Location(); err == nil {
+		// The address may be relative.
+		response.Header.Set("Location", to.String())
+	}
 	// What has begun to answer may be slow.
 	response.Body = &watched{response.Body, silence, headerTimeout, true}
 	return response, nil

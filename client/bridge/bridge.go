@@ -29,6 +29,8 @@ type Caller struct {
 	// SignedIn is false for an anonymous caller. Handle is empty if it is not known.
 	SignedIn bool
 	Handle   string
+	// Given is true for a session of the environment, which no login replaces.
+	Given bool
 }
 
 // Offline answers messages as the endpoint of a server does, for which it needs no server.

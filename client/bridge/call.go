@@ -251,6 +251,11 @@ func (b *Bridge) failureAnswer(ctx context.Context, m *message, key string, err 
 		return b.failed(m, &problem{
 			Code: codeFailed, Message: err.Error(), NextStep: b.nextStep(err),
 		})
+	case expired && caller.Given:
+		// The details are advice for those who can sign in.
+		return b.failed(m, &problem{
+			Code: failure.Code, Message: messageOf(err, failure), NextStep: b.nextStep(err),
+		})
 	case expired:
 		return b.failed(m, &problem{
 			Code: failure.Code, Message: messageOf(err, failure),

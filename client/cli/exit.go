@@ -300,6 +300,8 @@ func nextStep(err error, env *Env) string {
 		return loginAs(unsigned.Profile)
 	case errors.As(err, &failure) && ofGivenToken(failure, env):
 		return otherToken
+	case errors.As(err, &failure) && failure.Redirect() != "":
+		return "correct the address of the server: pws login URL, or --server URL"
 	case errors.As(err, &failure):
 		return cmp.Or(steps[failure.Code], serverStep(failure), lateSteps[failure.Code])
 	case errors.As(err, &broken):

@@ -63,7 +63,7 @@ func (c *MCPCommand) Run(ctx context.Context, env *Env) error {
 		Service: asked, Offline: firstAddress(env.Offline), Query: c.query(), Project: project,
 		ReadOnly: c.Read,
 		Version:  env.Program.Version, Log: log, Catalogue: savedCatalogue{env.Folders.Cache},
-		NextStep: func(err error) string { return nextStep(err, env) },
+		NextStep: asked.nextStep,
 	}).Serve(ctx, env.In, env.Out)
 	log.Debug("ended")
 	return errors.Join(err, closeLog())
@@ -252,6 +252,21 @@ func (l *lateAccount) Do(ctx context.Context, request *client.Request) (*client.
 	return account.Client.Do(ctx, request)
 }
 
+// nextStep is what the agent of a host can ask for after an error. The bridge keeps the environment
+// that it was started with, and what it is asked for is no command.
+func (l *lateAccount) nextStep(err error) string {
+	step := nextStep(err, l.env)
+	var failure *client.Failure
+	switch {
+	case step == otherToken:
+		return "Ask for pws mcp to be started with another " + varToken + ", or without it."
+	case errors.As(err, &failure) && failure.Redirect() != "":
+		return "Ask for the address of the server to be corrected: " + l.Caller().Server +
+			" redirects to " + failure.Redirect() + "."
+	}
+	return step
+}
+
 // Caller implements bridge.Service.
 func (l *lateAccount) Caller() bridge.Caller {
 	account, err := l.current()
@@ -261,5 +276,6 @@ func (l *lateAccount) Caller() bridge.Caller {
 	}
 	return bridge.Caller{
 		Server: account.Server, SignedIn: account.signedIn, Handle: account.profile.Handle,
+		Given: account.signedIn && account.session == nil,
 	}
 }

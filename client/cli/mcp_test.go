@@ -61,3 +61,49 @@ func TestBridgeResolvesItsProject(t *testing.T) {
 		}
 	}
 }
+
+// TestBridgeSaysWhatTheEnvironmentNeeds has a session of the environment that the server refuses or
+// that no header can have, and a server that redirects.
+func TestBridgeSaysWhatTheEnvironmentNeeds(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") == "Bearer moved" {
+			http.Redirect(w, r, "https://other.example"+r.RequestURI, http.StatusPermanentRedirect)
+			return
+		}
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = w.Write([]byte(`{"ok":false,"error":{"code":"SESSION_INVALID","message":"No.",` +
+			`"details":{}}}`))
+	}))
+	defer server.Close()
+	const startAgain = `"next_step":"Ask for pws mcp to be started with another PWS_TOKEN, or without it."`
+	for token, want := range map[string][]string{
+		"stale":   {`"code":"SESSION_INVALID"`, startAgain},
+		"one two": {`"code":"CLIENT"`, startAgain},
+		"moved": {
+			`"message":"The answer has status 308 and redirects to https://other.example/mcp?`,
+			`"next_step":"Ask for the address of the server to be corrected: ` + server.URL +
+				` redirects to https://other.example/mcp?`,
+		},
+	} {
+		p := newHookPlace(t)
+		p.server = server.URL
+		env, out := p.env(strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` +
+			`{"name":"file_read","arguments":{}}}` + "\n"))
+		variables := env.Lookup
+		env.Lookup = func(name string) (string, bool) {
+			if name == varToken {
+				return token, true
+			}
+			return variables(name)
+		}
+		env.Offline = func(string) (bridge.Offline, error) { return someOffline{}, nil }
+		if err := (&MCPCommand{Tools: "core"}).Run(t.Context(), env); err != nil {
+			t.Errorf("%s: %v", token, err)
+		}
+		for _, text := range want {
+			if !strings.Contains(out.String(), text) {
+				t.Errorf("%s: %s, want %s", token, out, text)
+			}
+		}
+	}
+}
