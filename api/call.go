@@ -56,6 +56,8 @@ type Call struct {
 	// with ErrPermitted or a refusal.
 	OnlyAsks bool
 
+	// named is the project that the body names; zero if the path says what the call is about.
+	named id.ID
 	// readMark and readFault are the result of BeginRead.
 	readMark  ReadMark
 	readFault error

@@ -59,6 +59,7 @@ func claimNext(c *Call, body *ClaimNext) (Reply, error) {
 		if !ok {
 			return Reply{}, fault.NoProject()
 		}
+		c.named = project
 		return c.claimIn(project, command)
 	}
 	search := c.newClaimSearch(command)

@@ -316,19 +316,14 @@ func (s *situation) look() {
 	}
 	s.looked = true
 	c := s.call
-	if c.Operation == nil || c.Service == nil || c.Service.Engine == nil || len(c.Params) == 0 {
+	if c.Operation == nil || c.Service == nil || c.Service.Engine == nil {
 		return
 	}
-	name := c.Operation.pathParams()[0].Name
-	kind, known := kindOf[name]
+	kind, entity, known := c.about()
 	status := fault.Lookup(s.refusal.Code).Status
 	late := status == 403 || status == 404 || status == 409 || status == 412 ||
 		s.refusal.Code == fault.NothingToSubmit
 	if !known || !late || kindOfCode[s.refusal.Code] == kind {
-		return
-	}
-	entity, ok := id.Parse(kind, c.Params[0])
-	if !ok {
 		return
 	}
 	view, err := s.holder(kind, entity)
@@ -337,6 +332,17 @@ func (s *situation) look() {
 	}
 	s.project = view
 	s.lookInside()
+}
+
+// about returns what the path of the call names first, else the project that its body names.
+func (c *Call) about() (kind id.Prefix, entity id.ID, known bool) {
+	if len(c.Params) == 0 {
+		return id.Project, c.named, !c.named.IsZero()
+	}
+	if kind, known = kindOf[c.Operation.pathParams()[0].Name]; known {
+		entity, known = id.Parse(kind, c.Params[0])
+	}
+	return kind, entity, known
 }
 
 func (s *situation) holder(kind id.Prefix, entity id.ID) (*work.Project, error) {

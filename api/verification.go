@@ -256,6 +256,7 @@ func createVerification(c *Call, body *CreateVerification) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
+	c.named = view.ID
 	done, err := c.do(view.ID, &work.CreateVerification{Finding: body.finding()}, nil)
 	if err != nil {
 		return Reply{}, err
