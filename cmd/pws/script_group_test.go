@@ -8,12 +8,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"pws/api"
 )
 
 // groupMember is a server of a group. Its data is in the folder data-NUMBER of the script, its keys
@@ -31,6 +34,7 @@ func groupCommands() map[string]command {
 	return map[string]command{
 		"group":   wrap((*script).group),
 		"member":  wrap((*script).member),
+		"alone":   wrap((*script).alone),
 		"await":   wrap((*script).await),
 		"ungroup": wrap((*script).ungroup),
 	}
@@ -145,6 +149,46 @@ func (s *script) member(ts *testscript.TestScript, args []string) error {
 		return fmt.Errorf("unknown action %q", args[1])
 	}
 	return nil
+}
+
+// alone kills all members but the leader, and sends it a write, whose outcome is unknown then. A
+// leader that has noticed the loss BEFORE it gets the write refuses it, which a busy machine brings
+// about: the others are started again, and it is tried once more.
+//
+//	alone METHOD TARGET BODY
+func (s *script) alone(ts *testscript.TestScript, args []string) error {
+	const attempts = 20
+	for range attempts {
+		leader, err := s.leader()
+		if err != nil {
+			return err
+		}
+		s.address(ts, s.members[leader].running)
+		s.client.idle()
+		for number, m := range s.members {
+			if number != leader {
+				m.running.kill()
+				m.running = nil
+			}
+		}
+		expected := append(slices.Clone(args), "503", "STORAGE_UNAVAILABLE")
+		if err := s.api(ts, expected); err != nil {
+			return err
+		}
+		if reason, err := s.value("error.details.reason"); err != nil ||
+			textOf(reason) == api.ReasonOutcomeUnknown {
+			return err
+		}
+		for number, m := range s.members {
+			if number == leader {
+				continue
+			}
+			if err := s.startMember(ts, m); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.New("the leader has always noticed that it is alone")
 }
 
 // ended waits for the end of a member, which is a success.
