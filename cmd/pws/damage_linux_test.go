@@ -123,10 +123,17 @@ func (n *disturbed) appliesAll(m *nemesisMember) {
 func (n *disturbed) damage(m *nemesisMember, mark string) {
 	n.t.Helper()
 	n.appliesAll(m)
-	if err := m.process.Stop(patience); err != nil {
-		n.t.Fatal(err)
+	stop := func() {
+		if err := m.process.Stop(patience); err != nil {
+			n.t.Fatal(err)
+		}
+		m.process = nil
 	}
-	m.process = nil
+	// What was applied at last is in the log. A slow disk has it too late for the snapshot of a stop,
+	// but not for the next one.
+	stop()
+	n.startAgain(m)
+	stop()
 	names, err := filepath.Glob(filepath.Join(m.data, "snapshot", "sections-*"))
 	if err != nil {
 		n.t.Fatal(err)
