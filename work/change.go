@@ -14,11 +14,11 @@ type Change struct {
 
 // Changes compares the trees after two changesets, path by path, in the order of the paths' bytes;
 // a nil base means the empty tree. Only paths that changed in between are visited. A move is a
-// RENAME if its source was deleted by it; a change of the media type alone is not a change.
+// RENAME if renames.settle keeps it; a change of the media type alone is not a change.
 func (p *Project) Changes(base, to *Changeset) []Change {
 	c := p.compare(base, to)
 	c.findRenames()
-	c.settleRenames()
+	c.renames.settle(c.existed, c.exists)
 	return c.changes()
 }
 
@@ -33,10 +33,10 @@ func (p *Project) movedFiles(
 ) (moved map[string]string, connected map[string][]string) {
 	c := p.compare(base, to)
 	c.findRenames()
-	moved = make(map[string]string, len(c.renames))
-	for path, origin := range c.renames {
+	moved = make(map[string]string, len(c.renames.sourceOf))
+	for path, origin := range c.renames.sourceOf {
 		moved[origin] = path
-		if _, stood := c.before(path); stood && c.sources[path] == "" {
+		if c.existed(path) && c.renames.targetOf[path] == "" {
 			moved[path] = ""
 		}
 	}
@@ -70,9 +70,7 @@ type comparison struct {
 	base, to *Changeset
 	// origins maps each changed path to the path of its file at the base, "" for a new file.
 	origins map[string]string
-	// renames maps paths to the origins of renames; sources is the reverse.
-	renames map[string]string
-	sources map[string]string
+	renames renames
 }
 
 // originOf returns the path of a file at the base, while following.
@@ -105,49 +103,20 @@ func (c *comparison) before(path string) (FileInfo, bool) {
 
 func (c *comparison) after(path string) (FileInfo, bool) { return c.project.FileAt(path, c.to) }
 
+// existed reports whether there was a file at a path at the base, exists whether there is one on
+// the other side.
+func (c *comparison) existed(path string) bool { _, existed := c.before(path); return existed }
+
+func (c *comparison) exists(path string) bool { _, exists := c.after(path); return exists }
+
 // findRenames finds the files of the base that are at other paths.
 func (c *comparison) findRenames() {
-	c.renames, c.sources = map[string]string{}, map[string]string{}
+	c.renames = newRenames()
 	for path, origin := range c.origins {
-		_, exists := c.after(path)
-		_, existed := c.before(origin)
-		if origin != "" && origin != path && exists && existed {
-			c.renames[path], c.sources[origin] = origin, path
+		if origin != "" && origin != path && c.exists(path) && c.existed(origin) {
+			c.renames.add(origin, path)
 		}
 	}
-}
-
-// settleRenames keeps the renames whose source was deleted or was itself taken by a rename, and
-// whose target was free or was itself renamed away: chains and swaps. Other renames are split into
-// their parts.
-func (c *comparison) settleRenames() {
-	pending := make([]string, 0, len(c.renames))
-	for path := range c.renames {
-		pending = append(pending, path)
-	}
-	for len(pending) > 0 {
-		path := pending[len(pending)-1]
-		pending = pending[:len(pending)-1]
-		origin, renamed := c.renames[path]
-		if !renamed || c.holds(path, origin) {
-			continue
-		}
-		delete(c.renames, path)
-		delete(c.sources, origin)
-		// Renames that took its path, or made room for it, are checked again.
-		pending = append(pending, origin)
-		if taken, left := c.sources[path]; left {
-			pending = append(pending, taken)
-		}
-	}
-}
-
-func (c *comparison) holds(path, origin string) bool {
-	_, sourceStands := c.after(origin)
-	_, sourceTaken := c.renames[origin]
-	_, targetStood := c.before(path)
-	_, targetLeft := c.sources[path]
-	return (!sourceStands || sourceTaken) && (!targetStood || targetLeft)
 }
 
 func (c *comparison) changes() []Change {
@@ -167,7 +136,7 @@ func (c *comparison) changes() []Change {
 
 func (c *comparison) change(path string) (Change, bool) {
 	after, exists := c.after(path)
-	if origin, renamed := c.renames[path]; renamed {
+	if origin, renamed := c.renames.sourceOf[path]; renamed {
 		before, _ := c.before(origin)
 		return Change{
 			Action: Rename, Path: path, From: origin, Old: &before.Blob, New: &after.Blob,
@@ -175,7 +144,7 @@ func (c *comparison) change(path string) (Change, bool) {
 		}, true
 	}
 	before, existed := c.before(path)
-	_, left := c.sources[path]
+	_, left := c.renames.targetOf[path]
 	switch {
 	case exists && !existed:
 		return Change{Action: Create, Path: path, New: &after.Blob, NewSize: after.Size}, true

@@ -5,66 +5,34 @@ import (
 	"slices"
 )
 
-// netRenames are the moves of an overlay that become a RENAME: those whose source was deleted or
-// was itself taken by a rename, and whose target was free or was itself renamed away. Of a cycle
-// none does. Its work is linear in the moves.
+// netRenames are the moves of an overlay that become a RENAME. Of a ring none does, because no
+// order of its operations leaves room for the first one. Its work is linear in the moves.
 type netRenames struct {
-	project *Project
-	base    *Changeset
-	files   []Overlaid
-	// sourceOf maps the paths of renamed files to their sources, targetOf is the reverse.
-	sourceOf, targetOf map[string]string
-	// checks counts the moves that were examined.
-	checks int
+	renames
+	files []Overlaid
 }
 
 func (p *Project) netRenames(base *Changeset, files []Overlaid) *netRenames {
-	r := &netRenames{
-		project: p, base: base, files: files,
-		sourceOf: map[string]string{}, targetOf: map[string]string{},
-	}
-	var pending []string
+	r := &netRenames{renames: newRenames(), files: files}
 	for i := range files {
 		one := &files[i]
-		if !one.exists() || one.From == "" || one.From == one.Path {
+		if !one.exists() || !isRename(*one) {
 			continue
 		}
 		if _, moved := r.targetOf[one.From]; !moved {
-			r.sourceOf[one.Path], r.targetOf[one.From] = one.From, one.Path
-			pending = append(pending, one.Path)
+			r.add(one.From, one.Path)
 		}
 	}
-	for len(pending) > 0 {
-		path := pending[len(pending)-1]
-		pending = pending[:len(pending)-1]
-		source, renamed := r.sourceOf[path]
-		if !renamed || r.holds(path, source) {
-			continue
-		}
-		r.drop(path)
-		// The renames that relied on this one are examined again.
-		pending = append(pending, source)
-		if relying, moved := r.targetOf[path]; moved {
-			pending = append(pending, relying)
-		}
-	}
+	r.settle(
+		func(path string) bool { return p.fileStateAt(path, base) != nil },
+		// A file that the overlay does not have is that of the base.
+		func(path string) bool {
+			one := overlaidAt(files, path)
+			return one == nil || one.exists()
+		},
+	)
 	r.dropRings()
 	return r
-}
-
-func (r *netRenames) drop(path string) {
-	delete(r.targetOf, r.sourceOf[path])
-	delete(r.sourceOf, path)
-}
-
-// holds reports whether the source leaves its path, and the target is free or leaves it too.
-func (r *netRenames) holds(path, source string) bool {
-	r.checks++
-	before := overlaidAt(r.files, source)
-	if before == nil || before.exists() && r.sourceOf[source] == "" {
-		return false
-	}
-	return r.targetOf[path] != "" || r.project.fileStateAt(path, r.base) == nil
 }
 
 // dropRings drops the renames that lead back to their own path.

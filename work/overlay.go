@@ -94,8 +94,7 @@ func (p *Project) conflictOver(base *Changeset, files []Overlaid, path string) (
 
 // netOperations returns the operations from a changeset to an overlay, in an order in which they
 // can be published: deletions first, then renames, each after the one that makes room for it. A
-// move is a RENAME if its source was deleted or was itself taken by a rename, and if its target was
-// free or was itself renamed away. A cycle of renames becomes MODIFY operations.
+// move that renames.settle keeps is a RENAME, but a ring of them becomes MODIFY operations.
 func (p *Project) netOperations(base *Changeset, files []Overlaid) (ops []OpRecord) {
 	renames := p.netRenames(base, files)
 	var rest []OpRecord
