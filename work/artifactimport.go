@@ -234,7 +234,7 @@ func (c *ImportArtifact) operations(p *Project, targets []string) (ops []OpRecor
 			others = append(others, target)
 		default:
 			files++
-			if other, found := conflictIn(p.live, target); found {
+			if other, found := p.conflict(target); found {
 				conflicts = append(conflicts, target, other)
 			}
 		}

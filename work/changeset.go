@@ -403,24 +403,11 @@ func (o *overlay) conflicts(steps []step) (faults []error) {
 	return faults
 }
 
+// conflict is pathConflict for the result of the operations. It does not find a new file below the
+// path: that file is the target of another operation, whose conflict is the one with this path.
 func (o *overlay) conflict(target string) (string, bool) {
-	for i := range len(target) {
-		if target[i] == '/' && o.get(target[:i]) != nil {
-			return target[:i], true
-		}
-	}
-	var below string
-	folder := target + "/"
-	o.project.live.Ascend(folder, func(other string, _ *File) bool {
-		if len(other) <= len(folder) || other[:len(folder)] != folder {
-			return false
-		}
-		if o.get(other) != nil {
-			below = other
-		}
-		return below == ""
-	})
-	return below, below != ""
+	exists := func(path string) bool { return o.get(path) != nil }
+	return pathConflict(target, exists, o.project.livePaths)
 }
 
 // ChangesetPublished is the event of a new head.

@@ -234,30 +234,44 @@ func (p *Project) requireRoom(path string) error {
 	if p.live.Len() >= FilesMax {
 		return errFileLimitReached()
 	}
-	if other, found := conflictIn(p.live, path); found {
+	if other, found := p.conflict(path); found {
 		return errPathConflict(path, other)
 	}
 	return nil
 }
 
-// conflictIn finds a file at a parent folder of the path, or below the path.
-func conflictIn(tree sorted.Map[*File], path string) (string, bool) {
+// conflict is pathConflict for the live files.
+func (p *Project) conflict(path string) (string, bool) {
+	exists := func(path string) bool { _, exists := p.live.Get(path); return exists }
+	return pathConflict(path, exists, p.livePaths)
+}
+
+// livePaths yields the paths of live files from a path on, in the order of their bytes.
+func (p *Project) livePaths(from string, yield func(path string) bool) {
+	p.live.Ascend(from, func(path string, _ *File) bool { return yield(path) })
+}
+
+// pathConflict finds a file that cannot exist beside a file at the path: one where the path needs a
+// folder, or one below it. The function paths yields the paths from a path on in the order of their
+// bytes, and may yield those of files that do not exist any more.
+func pathConflict(
+	path string, exists func(path string) bool,
+	paths func(from string, yield func(path string) bool),
+) (other string, found bool) {
 	for i := range len(path) {
-		if path[i] == '/' {
-			if _, ok := tree.Get(path[:i]); ok {
-				return path[:i], true
-			}
+		if path[i] == '/' && exists(path[:i]) {
+			return path[:i], true
 		}
 	}
-	var below string
 	folder := path + "/"
-	tree.Ascend(folder, func(other string, _ *File) bool {
-		if len(other) > len(folder) && other[:len(folder)] == folder {
-			below = other
+	paths(folder, func(below string) bool {
+		if !strings.HasPrefix(below, folder) {
+			return false
 		}
-		return false
+		other, found = below, exists(below)
+		return !found
 	})
-	return below, below != ""
+	return other, found
 }
 
 func errPathConflict(path, other string) error {

@@ -68,7 +68,7 @@ func (p *Project) countOver(base *Changeset, files []Overlaid) (count int) {
 	return count
 }
 
-// conflictOver finds a file of an overlay where the path needs a folder, or below it.
+// conflictOver is pathConflict for the files of an overlay.
 func (p *Project) conflictOver(base *Changeset, files []Overlaid, path string) (string, bool) {
 	exists := func(path string) bool {
 		if one := overlaidAt(files, path); one != nil {
@@ -76,20 +76,10 @@ func (p *Project) conflictOver(base *Changeset, files []Overlaid, path string) (
 		}
 		return p.fileStateAt(path, base) != nil
 	}
-	for i := range len(path) {
-		if path[i] == '/' && exists(path[:i]) {
-			return path[:i], true
-		}
+	paths := func(from string, yield func(path string) bool) {
+		p.filesOver(base, files, from, from, func(other WorkspaceFile) bool { return yield(other.Path) })
 	}
-	var below string
-	folder := path + "/"
-	p.filesOver(base, files, folder, folder, func(other WorkspaceFile) bool {
-		if len(other.Path) > len(folder) && other.Path[:len(folder)] == folder {
-			below = other.Path
-		}
-		return false
-	})
-	return below, below != ""
+	return pathConflict(path, exists, paths)
 }
 
 // netOperations returns the operations from a changeset to an overlay, in an order in which they
