@@ -120,7 +120,9 @@ func (b *bundleImport) requireOrder() {
 	})
 }
 
-// walker visits each task of a graph once.
+// walker visits each task of a graph once. It reports links without which no ring would be left.
+// linkGraph finds every task of a ring instead, which is right for a request that gives tasks new
+// links. A bundle with one bad link would have a fault for each task of its ring.
 type walker struct {
 	places map[id.ID]int
 	next   func(nth int) []id.ID
@@ -134,7 +136,7 @@ const (
 	seenWhole
 )
 
-// walk follows the links of a task and reports each task with a link back to one on the path.
+// walk follows the links of a task and reports each task with a link back to one on the way.
 func (w *walker) walk(from int, back func(nth int)) {
 	type step struct {
 		nth  int

@@ -4,6 +4,7 @@ package work
 // questions of one request together visit each task and each link at most once, because they share
 // the result: the strongly connected components of the part that was visited (Tarjan, "Depth-First
 // Search and Linear Graph Algorithms", 1972). Tasks are named by their positions in the project.
+// For the tasks of a bundle see walker.
 type linkGraph struct {
 	// links returns the tasks that a task links to; nowhere is none of them.
 	links func(task uint32) []uint32
