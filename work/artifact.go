@@ -198,7 +198,8 @@ func (c *CreateArtifact) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if p.artifacts.len() >= ArtifactsMax {
 		return Decision{}, errQuota("artifacts", ArtifactsMax)
 	}
-	if err := p.requireTextQuota(created.artifact(Moment{}).bytes()); err != nil {
+	bytes := created.artifact(Moment{}).bytes()
+	if err := p.requireQuota(stamp.Agent, quotaTexts, bytes); err != nil {
 		return Decision{}, err
 	}
 	return Decision{

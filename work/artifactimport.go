@@ -180,7 +180,7 @@ func (c *ImportArtifact) Decide(p *Project, stamp Stamp) (Decision, error) {
 		Credits: c.Source.Credits, BundledAuthors: c.Source.BundledAuthors,
 		Origins: c.Source.Origins, Omitted: c.Source.Omitted,
 	}
-	if err := p.requireImportQuota(imported); err != nil {
+	if err := p.requireImportQuota(imported, stamp.Agent); err != nil {
 		return Decision{}, err
 	}
 	return Decision{
@@ -257,14 +257,14 @@ func (c *ImportArtifact) operations(p *Project, targets []string) (ops []OpRecor
 }
 
 // requireImportQuota refuses more imports than a project may have, or larger ones: QUOTA_EXCEEDED.
-func (p *Project) requireImportQuota(next *ArtifactImported) error {
+func (p *Project) requireImportQuota(next *ArtifactImported, by id.ID) error {
 	switch {
 	case p.imports.len() >= ImportsMax:
 		return errQuota("imports", ImportsMax)
 	case p.imported+next.Files > ImportedFilesMax:
 		return errQuota("imported_files", ImportedFilesMax)
 	}
-	return p.requireTextQuota(next.record(Moment{}).bytes())
+	return p.requireQuota(by, quotaTexts, next.record(Moment{}).bytes())
 }
 
 // ArtifactImported is the event of an import. The event of its changeset precedes it.

@@ -77,14 +77,6 @@ func readableOr(p *Project, agent id.ID, otherwise error) error {
 	return MayRead.requireOr(p, agent, otherwise)
 }
 
-// requireTextQuota checks the limit for texts of members: QUOTA_EXCEEDED.
-func (p *Project) requireTextQuota(more int) error {
-	if more > 0 && p.texts-p.usedByGuests(quotaTexts)+more > TextBytesMax {
-		return errQuota("text_bytes", TextBytesMax)
-	}
-	return nil
-}
-
 func errQuota(quota string, limit int) *fault.Error {
 	message := "The project has reached this quota."
 	if strings.Contains(quota, "_of_agent") {
