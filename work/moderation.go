@@ -111,11 +111,12 @@ type ProjectHidden struct {
 }
 
 func (e *ProjectHidden) apply(p *Project, at Moment) {
-	next := &Moderation{Reason: e.Reason, At: at.Now, Was: p.hideEnded()}
+	next := &Moderation{Reason: e.Reason, At: at.Now, Was: p.visibilityRestored()}
 	if before := p.saved.Moderation; before != nil {
 		next.Was = before.Was
 	}
 	p.saved.Moderation = next
+	p.restoreAs(Private)
 	p.Version++
 }
 
@@ -126,10 +127,7 @@ type ProjectShown struct {
 }
 
 func (e *ProjectShown) apply(p *Project, _ Moment) {
-	if p.saved.End != nil {
-		p.hideEnded()
-		p.saved.End.Visibility = p.saved.Moderation.Was
-	}
+	p.restoreAs(p.saved.Moderation.Was)
 	p.saved.Moderation = nil
 	p.Version++
 }

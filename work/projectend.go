@@ -139,15 +139,23 @@ func (e *ProjectRestored) apply(p *Project, _ Moment) {
 	p.Version++
 }
 
-// hideEnded makes a deleted project hidden once it is restored, and returns the visibility from
-// before. Of other projects it returns the visibility.
-func (p *Project) hideEnded() Visibility {
-	if p.saved.End == nil {
-		return p.Visibility
+// visibilityRestored returns the visibility that a deleted project will have once it is restored,
+// and that of every other project.
+func (p *Project) visibilityRestored() Visibility {
+	if p.saved.End != nil {
+		return p.saved.End.Visibility
 	}
+	return p.Visibility
+}
+
+// restoreAs sets the visibility that a deleted project will have once it is restored. It does not
+// change other projects.
+func (p *Project) restoreAs(visibility Visibility) {
+	if p.saved.End == nil {
+		return
+	}
+	// Older states share the record.
 	end := *p.saved.End
-	was := end.Visibility
-	end.Visibility = Private
+	end.Visibility = visibility
 	p.saved.End = &end
-	return was
 }
