@@ -78,7 +78,7 @@ func (o *simServer) describe() []byte {
 		o.crash()
 		return nil
 	}
-	position := o.life.node.Position()
+	position := o.life.node.Admitted()
 	descriptor, err := o.life.node.Descriptor(position, simState(position))
 	if err != nil {
 		o.sim.found("member %d has no descriptor: %v", o.member, err)

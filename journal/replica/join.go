@@ -135,7 +135,7 @@ func (j *Journal) Descriptor() ([]byte, error) {
 	result := make(chan error, 1)
 	err := j.call(context.Background(), func() {
 		var err error
-		position = j.node.Position()
+		position = j.node.Admitted()
 		descriptor, err = j.node.Descriptor(position, nil)
 		result <- err
 	})

@@ -232,7 +232,8 @@ func (n *Node) AskRead(token uint64) {
 	n.raw.ReadIndex(binary.BigEndian.AppendUint64(nil, token))
 }
 
-// Applied is the index of raft up to which the machine has everything, and Position the position.
+// Applied is the index of raft up to which the machine has everything, and the position of the
+// newest entry that the machine has.
 func (n *Node) Applied() (index, position uint64) { return n.applied, n.config.Position }
 
 // Learn applies an entry that another member has applied, in front of what raft has.
@@ -248,8 +249,10 @@ func (n *Node) Learn(pos uint64, payload []byte) error {
 	return nil
 }
 
-// Position is that of the newest entry that was applied.
-func (n *Node) Position() uint64 { return n.gate.Position }
+// Admitted is the position of the newest entry that this member has come to in raft's log. The
+// machine may have later ones: it keeps its entries when the member starts again, and raft's log is
+// gone through again then.
+func (n *Node) Admitted() uint64 { return n.gate.Position }
 
 // Append queues an entry; see journal.Journal. Errors: journal.ErrNotLeading, journal.ErrTooLarge,
 // journal.ErrBusy, and why Work has failed.
