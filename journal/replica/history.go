@@ -21,28 +21,40 @@ type recalled struct {
 	sums  []uint32
 }
 
-// Has implements Machine. Entries that were cut cannot be compared: they count as the same.
+func (r *recalled) add(pos uint64, payload []byte) {
+	if len(r.sums) == 0 {
+		r.first = pos
+	}
+	r.sums = append(r.sums, disk.Checksum(payload))
+}
+
+func (r *recalled) covers(pos uint64) bool {
+	return pos >= r.first && pos-r.first < uint64(len(r.sums))
+}
+
+// has reports whether the log has a payload at a position. What is not covered counts as the same:
+// entries that were cut cannot be compared.
+func (r *recalled) has(pos uint64, payload []byte) bool {
+	return !r.covers(pos) || r.sums[pos-r.first] == disk.Checksum(payload)
+}
+
+// Has implements Machine. It reads recallBytesMax at a time.
 func (r replicated) Has(pos uint64, payload []byte) (bool, error) {
 	j := r.j
-	if pos < j.recalled.first || pos-j.recalled.first >= uint64(len(j.recalled.sums)) {
+	if !j.recalled.covers(pos) {
 		j.settle()
-		j.recalled = recalled{first: pos}
+		j.recalled = recalled{}
 		size := 0
-		err := j.Read(pos, func(_ uint64, payload []byte) error {
-			j.recalled.sums = append(j.recalled.sums, disk.Checksum(payload))
+		err := j.Read(pos, func(at uint64, payload []byte) error {
+			j.recalled.add(at, payload)
 			if size += len(payload); size > recallBytesMax {
 				return errEnough
 			}
 			return nil
 		})
-		switch {
-		case errors.Is(err, journal.ErrOutOfRange):
-			return true, nil
-		case err != nil && !errors.Is(err, errEnough):
+		if err != nil && !errors.Is(err, errEnough) && !errors.Is(err, journal.ErrOutOfRange) {
 			return false, err
-		case len(j.recalled.sums) == 0:
-			return true, nil
 		}
 	}
-	return j.recalled.sums[pos-j.recalled.first] == disk.Checksum(payload), nil
+	return j.recalled.has(pos, payload), nil
 }

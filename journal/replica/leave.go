@@ -6,7 +6,6 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 
-	"pws/internal/disk"
 	"pws/internal/logformat"
 	"pws/journal"
 	"pws/wal"
@@ -70,9 +69,9 @@ type walk struct {
 	last    uint64
 	entries string
 	behind  [][]byte
-	// sums are checksums of the log of entries from first on. It is read once.
-	sums  []uint32
-	first uint64
+	// recalled is of the log of entries, which is read once.
+	recalled recalled
+	read     bool
 	// other says that the log of entries has another one somewhere: the member has got it from a
 	// leader that has replaced what raft's log still has. What follows there has no effect.
 	other bool
@@ -109,21 +108,16 @@ func (w *walk) step(e *raftpb.Entry) error {
 	return nil
 }
 
-// has reports whether the log of entries has a payload at a position. What was cut there counts as
-// the same.
+// has is recalled.has for the log of entries.
 func (w *walk) has(pos uint64, payload []byte) (bool, error) {
-	if w.sums == nil {
+	if !w.read {
+		w.read = true
 		read := func(at uint64, payload []byte) error {
-			if at < pos {
-				return nil
+			if at >= pos {
+				w.recalled.add(at, payload)
 			}
-			if len(w.sums) == 0 {
-				w.first = at
-			}
-			w.sums = append(w.sums, disk.Checksum(payload))
 			return nil
 		}
-		w.sums = []uint32{}
 		err := wal.Read(w.entries, pos, read)
 		if errors.Is(err, journal.ErrOutOfRange) {
 			err = wal.Read(w.entries, 0, read)
@@ -132,10 +126,7 @@ func (w *walk) has(pos uint64, payload []byte) (bool, error) {
 			return true, err
 		}
 	}
-	if pos < w.first || pos-w.first >= uint64(len(w.sums)) {
-		return true, nil
-	}
-	return w.sums[pos-w.first] == disk.Checksum(payload), nil
+	return w.recalled.has(pos, payload), nil
 }
 
 // Leave ends the part of a member that does not run. It appends to the journal what the log of raft
