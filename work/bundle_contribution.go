@@ -125,8 +125,8 @@ func (b *bundleImport) importContribution(
 	return &made
 }
 
-// revisionOpsMax bounds the operations of one revision. A workspace has at most OperationsMax, and
-// a refresh can add to these. Finding renames among them takes quadratic time.
+// revisionOpsMax bounds the operations of one revision of a bundle. A workspace has at most
+// OperationsMax, and a refresh can add to these.
 const revisionOpsMax = 4 * OperationsMax
 
 // importRevision turns the operations of a revision into the files that it changes of its base.

@@ -245,7 +245,9 @@ type LanguageCount struct {
 	Files    int    `cbor:"2,keyasint"`
 }
 
-// Clone makes a state that may be changed. Only the owner of the newest state may call it.
+// Clone makes a state that may be changed. It writes to this state too, to share its trees, so no
+// other call may run at the same time. Clones of one state grow the same slices: AFTER an event was
+// applied to one of them, no other one that has events may be used.
 func (p *Project) Clone() *Project {
 	next := *p
 	next.live = p.live.Copy()

@@ -193,7 +193,8 @@ func (t *Task) freed(at int64) *Task {
 	return next
 }
 
-// Unclaimed returns a copy of the task as if it had never been claimed.
+// Unclaimed returns a copy of the task without its claim. IN_PROGRESS, and a BLOCKED that ends with
+// the claim, become the status from before the claim. The attempts and the result stay.
 func (t *Task) Unclaimed() *Task {
 	next := *t
 	if claim := t.Claim; claim != nil &&
