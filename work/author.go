@@ -90,7 +90,9 @@ func tallyAuthors(origins []Origin, inherited []BundledAuthor) []BundledAuthor {
 }
 
 // TopAuthors returns the agents that have published the most changesets, in the project or in
-// the history that it was forked from.
+// the history that it was forked from. It counts what each one has published here: the changesets
+// of a bundle and the first one of a fork are those of the agent that imported or forked. AuthorsAt
+// has the authors of the contents instead.
 func (p *Project) TopAuthors(most int) []AuthorCount {
 	all := make([]AuthorCount, 0, p.authors.len())
 	p.authors.scan(func(one AuthorCount) bool { all = append(all, one); return true })

@@ -58,7 +58,9 @@ func setOf(hashes []Hash) map[Hash]bool {
 	return set
 }
 
-// TaskTextsForgotten is the event of a task that has lost what it kept of purged texts.
+// TaskTextsForgotten is the event of a task that has lost what it kept of purged texts. It raises
+// neither the version of the task nor that of the project, because no agent has changed them. ETags
+// of tasks change with the purge, which comes BEFORE it, and those of projects with Revision.
 type TaskTextsForgotten struct {
 	Task id.ID `cbor:"1,keyasint"`
 	// Hashes are those of the purged texts that the task kept. In old logs they are all that were

@@ -135,8 +135,14 @@ func (c *RefreshWorkspace) Decide(p *Project, stamp Stamp) (Decision, error) {
 	return decision, err
 }
 
-// WorkspaceRefreshed is the event of a workspace that was moved to another base. A moved folder
-// whose files keep their conflicts has it too, with the base as it was.
+// WorkspaceRefreshed is the event of a workspace whose base, files and conflicts are replaced
+// together:
+//
+//   - by a merge with the head (MergePlan);
+//   - by a refresh of one that has nothing to merge, to open it again AFTER its contribution came
+//     into conflict (RefreshWorkspace);
+//   - where one of its revisions was accepted (rebased);
+//   - by a folder that moved with files that keep their conflicts. The base is then as it was.
 type WorkspaceRefreshed struct {
 	Workspace id.ID      `cbor:"1,keyasint"`
 	Base      id.ID      `cbor:"2,keyasint"`

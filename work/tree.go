@@ -135,9 +135,10 @@ type InheritedAuthor struct {
 // InheritedAuthorsMax is the number of authors that a fork keeps.
 const InheritedAuthorsMax = 100
 
-// AuthorsAt returns the authors with the most changesets up to a changeset, in this project and in
-// the projects from which it was forked, the highest count first. The first changeset of a fork has
-// no author.
+// AuthorsAt returns the authors that a fork at a changeset inherits: those with the most changesets
+// up to it, in this project and in the projects from which it was forked, the highest count first.
+// Changesets with the work of others count for nobody: the first one of a fork, and those of a
+// bundle. TopAuthors counts them too.
 func (p *Project) AuthorsAt(at *Changeset) []InheritedAuthor {
 	counts := map[id.ID]uint32{}
 	if at.Sequence == p.Head().Sequence {
