@@ -222,28 +222,35 @@ func (v *verifications) newestOf(entity Entity) (newest verified) {
 
 // enter adds the newest record to the index by entity.
 func (v *verifications) enter(one *Verification) {
-	next := v.newestOf(one.Finding.Entity)
-	next.record = one
-	next.tally.count(&one.Finding)
-	if one.Finding.Outcome == Failed {
-		next.failed = one
+	v.about.set(v.newestOf(one.Finding.Entity).with(one), byEntity)
+}
+
+// with returns a record that follows another one of its entity, with the evidence.
+func (v verified) with(next *Verification) verified {
+	v.record = next
+	v.tally.count(&next.Finding)
+	if next.Finding.Outcome == Failed {
+		v.failed = next
 	}
-	v.about.set(next, byEntity)
+	return v
 }
 
 // leave removes a record from the index by entity, and counts the newer ones of its entity again.
 func (v *verifications) leave(one *Verification) {
-	entity := one.Finding.Entity
 	var newer []*Verification
-	v.of(entity, id.ID{}, func(other verified) bool {
+	var last verified
+	v.of(one.Finding.Entity, id.ID{}, func(other verified) bool {
+		if other.record.ID.Compare(one.ID) < 0 {
+			last = other
+			return false
+		}
 		newer = append(newer, other.record)
-		return other.record.ID != one.ID
+		return true
 	})
-	for _, other := range newer {
-		v.about.remove(verified{record: other}, byEntity)
-	}
+	v.about.remove(verified{record: one}, byEntity)
 	for _, other := range slices.Backward(newer[:len(newer)-1]) {
-		v.enter(other)
+		last = last.with(other)
+		v.about.set(last, byEntity)
 	}
 }
 
