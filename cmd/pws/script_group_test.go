@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"pws/api"
+	"pws/journal/replica"
 )
 
 // groupMember is a server of a group. Its data is in the folder data-NUMBER of the script, its keys
@@ -35,6 +36,7 @@ func groupCommands() map[string]command {
 		"group":   wrap((*script).group),
 		"member":  wrap((*script).member),
 		"alone":   wrap((*script).alone),
+		"led":     wrap((*script).led),
 		"await":   wrap((*script).await),
 		"ungroup": wrap((*script).ungroup),
 	}
@@ -191,6 +193,53 @@ func (s *script) alone(ts *testscript.TestScript, args []string) error {
 	return errors.New("the leader has always noticed that it is alone")
 }
 
+// led has a member lead, runs the program, and expects an exit code and a line of its output. A
+// member that stalls costs the leader its reign, on a busy machine: if another outcome comes when
+// the reign is over, or because a transfer took too long, all is tried once more.
+//
+//	led NUMBER CODE PATTERN ARG...
+func (s *script) led(ts *testscript.TestScript, args []string) error {
+	if len(args) < 4 {
+		return errors.New("usage: led NUMBER CODE PATTERN ARG...")
+	}
+	number, err := strconv.ParseUint(args[0], 10, 64)
+	if err != nil {
+		return err
+	}
+	pattern, err := regexp.Compile("(?m)" + args[2])
+	if err != nil {
+		return err
+	}
+	late := strings.TrimPrefix(replica.ErrNotTransferred.Error(), "replica: ")
+	for end := time.Now().Add(patience); ; {
+		leader, reign, err := s.reign()
+		if err != nil {
+			return err
+		}
+		if leader != number && time.Now().Before(end) {
+			// It may be refused in an election. Whether the member leads now is seen in the next round.
+			_ = ts.Exec("pws", "cluster", "transfer", "--data", s.members[leader].data(), args[0])
+			continue
+		}
+		err = s.exits(ts, append([]string{args[1]}, args[3:]...))
+		said := ts.ReadFile("stdout") + ts.ReadFile("stderr")
+		if err == nil && pattern.MatchString(said) {
+			return nil
+		}
+		if err == nil {
+			err = mismatchf("no line like %s: %s", args[2], said)
+		}
+		after, later, wrong := s.reign()
+		if wrong != nil {
+			return wrong
+		}
+		same := after == leader && later == reign && !strings.Contains(said, late)
+		if same || !time.Now().Before(end) {
+			return err
+		}
+	}
+}
+
 // ended waits for the end of a member, which is a success.
 func (m *groupMember) ended() error {
 	timer := time.AfterFunc(patience, m.running.killNow)
@@ -233,6 +282,12 @@ func (s *script) findMember(name string) (*groupMember, error) {
 
 // leader waits until a member says that it leads, and returns its number.
 func (s *script) leader() (uint64, error) {
+	number, _, err := s.reign()
+	return number, err
+}
+
+// reign is leader, and the reign of that member.
+func (s *script) reign() (number, reign uint64, err error) {
 	said := ""
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -252,12 +307,12 @@ func (s *script) leader() (uint64, error) {
 			}
 			for _, one := range status.Members {
 				if led := s.members[one.Number]; one.Reign != 0 && led != nil && led.running != nil {
-					return one.Number, nil
+					return one.Number, one.Reign, nil
 				}
 			}
 		}
 	}
-	return 0, fmt.Errorf("no member leads: %s", said)
+	return 0, 0, fmt.Errorf("no member leads: %s", said)
 }
 
 // addMember adds a member with the commands of an operator, unless it only joins, and starts it.
