@@ -229,10 +229,7 @@ func TestNetwork(t *testing.T) {
 			if got.GetFrom() != 1 || got.GetTerm() != 7 {
 				t.Errorf("%v", got)
 			}
-			f.networks[0].Send(message(1, 2, large))
-			for len(got.GetEntries()[0].GetData()) == 0 {
-				got = <-boxes[1].got
-			}
+			got = f.large(boxes[1], func() { f.networks[0].Send(message(1, 2, large)) })
 			if !bytes.Equal(got.GetEntries()[0].GetData(), large) {
 				t.Error("a large message has changed")
 			}
@@ -251,6 +248,27 @@ func TestNetwork(t *testing.T) {
 				t.Errorf("%+v, %v", s, err)
 			}
 		})
+	}
+}
+
+// large repeats an action until a message with data arrives. On a busy machine the connection of
+// the first one may end, and a large message takes its time.
+func (f *fixture) large(box *inbox, action func()) *raftpb.Message {
+	within := time.After(60 * time.Second)
+	again := time.NewTicker(5 * time.Second)
+	defer again.Stop()
+	action()
+	for {
+		select {
+		case m := <-box.got:
+			if len(m.GetEntries()[0].GetData()) > 0 {
+				return m
+			}
+		case <-again.C:
+			action()
+		case <-within:
+			f.t.Fatal("no message with data in time")
+		}
 	}
 }
 
