@@ -68,6 +68,25 @@ func TestNewMemberLeadsAfterTransfer(t *testing.T) {
 	}
 }
 
+// passUntil lets time pass for a leader without a lease until something has ended, and returns its
+// error. Each read waits for other members, which have to answer a leader that counts the time.
+func (r *resident) passUntil(result <-chan error) (ended error) {
+	r.hub.t.Helper()
+	r.hub.until("the end", func() bool {
+		select {
+		case ended = <-result:
+			return true
+		default:
+		}
+		r.pass()
+		if err, stale := r.read(); err != nil || stale {
+			r.hub.t.Errorf("a read: %v, stale %v", err, stale)
+		}
+		return false
+	})
+	return ended
+}
+
 // TestTransferFails has the message that asks for an election come late: the leader goes on, with
 // what was appended since and without a lease, and has no part in what a new leader does.
 func TestTransferFails(t *testing.T) {
@@ -103,7 +122,7 @@ func TestTransferFails(t *testing.T) {
 		t.Errorf("two transfers at a time: %v", err)
 	}
 	waits := old.put(11)
-	if err := <-result; !errors.Is(err, ErrNotTransferred) {
+	if err := old.passUntil(result); !errors.Is(err, ErrNotTransferred) {
 		t.Errorf("a transfer of which the message is lost: %v", err)
 	}
 	if err := <-waits.done; err != nil {
