@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 
 	"pws/api"
@@ -106,6 +107,9 @@ type diskSpace struct {
 	engine *Engine
 	// short says that writes are refused, paused that snapshots wait for space.
 	short, paused atomic.Bool
+	// noting is held from a look at the space until it is noted: an older look that came to be noted
+	// later would log a change that is none.
+	noting sync.Mutex
 	// unfit says that the last snapshot did not fit and wrote nothing, freed that writes have been
 	// accepted again since the last one began.
 	unfit, freed atomic.Bool
@@ -204,6 +208,8 @@ func (e *Engine) Space() api.Space {
 
 // noteSpace logs once when writes begin to be refused, and once when they are taken again.
 func (d *diskSpace) noteSpace() {
+	d.noting.Lock()
+	defer d.noting.Unlock()
 	e := d.engine
 	now := e.Space()
 	if now.Reason == reasonLogFailed || now.Reason == api.ReasonNotLeading ||

@@ -17,6 +17,7 @@ import (
 	"pws/internal/disk"
 	"pws/internal/fault"
 	"pws/internal/id"
+	"pws/journal"
 	"pws/work"
 )
 
@@ -196,6 +197,51 @@ func TestNearlyFullDisk(t *testing.T) {
 	settleSpace(t, e, true)
 	e.space.noteSpace()
 	checkLines(t, e, &out, map[string]int{"available again": 2})
+}
+
+// lookedAt is a journal whose space is looked at twice: it has room for the first, who is slow, and
+// none for the second.
+type lookedAt struct {
+	journal.Journal
+	looks  atomic.Int32
+	begun  chan struct{}
+	second chan struct{}
+}
+
+// Space implements journal.Journal.
+func (l *lookedAt) Space() journal.Space {
+	if l.looks.Add(1) > 1 {
+		return journal.Space{}
+	}
+	close(l.begun)
+	select {
+	case <-l.second:
+	case <-time.After(50 * time.Millisecond):
+		// The second waits for the first.
+	}
+	return journal.Space{Writable: true}
+}
+
+// TestSpaceIsNotedInOrder has two goroutines look at the space of a disk that fills up. The older
+// look is noted first: nothing becomes available.
+func TestSpaceIsNotedInOrder(t *testing.T) {
+	var out lockedBuffer
+	at := &lookedAt{begun: make(chan struct{}), second: make(chan struct{})}
+	e := &Engine{journal: at, log: slog.New(slog.NewTextHandler(&out, nil))}
+	e.reign.Store(1)
+	d := newDiskSpace(e)
+	first := make(chan struct{})
+	go func() {
+		d.noteSpace()
+		close(first)
+	}()
+	<-at.begun
+	d.noteSpace()
+	close(at.second)
+	<-first
+	if log := out.String(); !d.short.Load() || strings.Contains(log, "available again") {
+		t.Errorf("the log says: %s", log)
+	}
 }
 
 // checkLines expects lines in a log.
