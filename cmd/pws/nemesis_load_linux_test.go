@@ -230,7 +230,7 @@ func (l *nemesisLoad) regain(what string) time.Duration {
 type nemesisStarved struct{ sum atomic.Int64 }
 
 func (s *nemesisStarved) watch(ctx context.Context) {
-	const every, usual = 20 * time.Millisecond, 100 * time.Millisecond
+	const every, usual = 20 * time.Millisecond, 20 * time.Millisecond
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for before := time.Now(); ; before = time.Now() {
