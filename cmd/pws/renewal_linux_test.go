@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/base64"
+	"errors"
 	"fmt"
+	"math"
 	"os"
+	"strconv"
 	"testing"
 )
 
@@ -64,22 +67,64 @@ func (n *disturbed) writeMuch(size int) {
 	}
 }
 
-// cutLogs writes until none of some members, unless it is down, has the first entries of its log.
+// cutLogs writes until none of some members, unless it is down, has an entry of the log that the
+// group had at the beginning. A member that is down lacks entries then.
 func (n *disturbed) cutLogs(members ...*nemesisMember) {
 	n.t.Helper()
+	end := n.position()
 	n.wait("the logs are cut", func() error {
 		n.writeMuch(awayBytes)
 		for _, m := range members {
-			names, err := os.ReadDir(m.data + "/log")
+			if m.process == nil {
+				continue
+			}
+			first, err := firstOf(m.data + "/log")
+			if err == nil && first <= end+1 {
+				err = fmt.Errorf("member %d has entry %d, and the log ended with %d", m.number, first, end)
+			}
 			if err != nil {
 				return err
-			}
-			for _, one := range names {
-				if m.process != nil && one.Name() == "00000000000000000001" {
-					return fmt.Errorf("member %d has its first entries", m.number)
-				}
 			}
 		}
 		return nil
 	})
+}
+
+// position is that of the newest entry that the group has agreed on.
+func (n *disturbed) position() (newest uint64) {
+	n.t.Helper()
+	n.wait("the position of the leader", func() error {
+		leader := n.leader()
+		status, err := n.status(leader)
+		if err != nil {
+			return err
+		}
+		for _, one := range status.Members {
+			if one.Number == leader.number && one.Reign != 0 {
+				newest = one.Position
+				return nil
+			}
+		}
+		return errors.New("no member leads")
+	})
+	return newest
+}
+
+// firstOf is the oldest entry of a log. Its files are named by their first entries.
+func firstOf(dir string) (uint64, error) {
+	names, err := os.ReadDir(dir)
+	if err != nil {
+		return 0, err
+	}
+	first := uint64(math.MaxUint64)
+	for _, one := range names {
+		// Files without a number are no part of the log.
+		if position, err := strconv.ParseUint(one.Name(), 10, 64); err == nil {
+			first = min(first, position)
+		}
+	}
+	if first == math.MaxUint64 {
+		err = fmt.Errorf("%s has no file of a log", dir)
+	}
+	return first, err
 }
