@@ -297,7 +297,7 @@ func (a *projectActor) remember(
 	record := work.StoredResult{
 		Key: o.Idempotency.Hash, Fingerprint: o.Idempotency.Fingerprint,
 		ExpiresAt: stamp.Now + work.IdempotencySeconds*1000,
-		Result:    result, Guest: next.RoleOf(stamp.Agent) == work.NoRole,
+		Result:    result, Guest: !next.IsMember(stamp.Agent),
 	}
 	if o.Render != nil {
 		made := o.Render(next, result)

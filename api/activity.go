@@ -181,7 +181,7 @@ func (b *activityBuild) project(project id.ID) *work.Project {
 	}
 	agent := b.call.Agent
 	view, b.err = Intact(b.call.Service.Engine.Project(project))
-	if view != nil && (!view.Readable(agent) || view.RoleOf(agent) == work.NoRole ||
+	if view != nil && (!view.Readable(agent) || !view.IsMember(agent) ||
 		view.Status != work.Active) {
 		view = nil
 	}

@@ -127,7 +127,7 @@ func (c *Call) importRecord(p *work.Project, from *work.Import, withSource bool)
 // ownImport is importRecord of an import that was made in the project, or with it of a bundle, for
 // a caller that may read its source or not. Members are shown what the bundle says, see memberOf.
 func (c *Call) ownImport(p *work.Project, from *work.Import, readable bool) Import {
-	said := from.Origin != nil && p.RoleOf(c.Agent) != work.NoRole
+	said := from.Origin != nil && p.IsMember(c.Agent)
 	return c.importRecord(p, from, readable || said)
 }
 

@@ -241,7 +241,7 @@ func (c *Call) bundleOrigin(p *work.Project) *BundleOrigin {
 	}
 	readable := c.readables()
 	shown := func(of id.ID) bool {
-		return readable.shows(of) || !of.IsZero() && p.RoleOf(c.Agent) != work.NoRole
+		return readable.shows(of) || !of.IsZero() && p.IsMember(c.Agent)
 	}
 	origin := &BundleOrigin{
 		ProjectID: from.Project.ID.Format(id.Project), Owner: originRef(&from.Project),

@@ -348,7 +348,7 @@ func (s *claimSearch) open(project id.ID) (*work.Project, error) {
 		return nil, err
 	}
 	if view == nil || view.Status != work.Active || s.command.Authorize(view, agent) != nil ||
-		view.Visibility != work.Public && view.RoleOf(agent) == work.NoRole {
+		view.Visibility != work.Public && !view.IsMember(agent) {
 		return nil, nil
 	}
 	if _, blocked := view.Block(agent); blocked {

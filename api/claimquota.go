@@ -73,7 +73,7 @@ func (c *Call) isGuest(project id.ID) (bool, error) {
 		return false, err
 	}
 	summary, err := Intact(c.Service.Engine.Summary(project))
-	return summary != nil && summary.RoleOf(c.Agent) == work.NoRole, err
+	return summary != nil && !summary.IsMember(c.Agent), err
 }
 
 // claimsElsewhere counts the live claims of the caller in other projects of which it is not a
@@ -119,7 +119,7 @@ func (c *Call) claimQuotas(p *work.Project) (all Quota, here []Quota, err error)
 		}
 		return true
 	})
-	if p != nil && p.RoleOf(c.Agent) == work.NoRole {
+	if p != nil && !p.IsMember(c.Agent) {
 		here = []Quota{in}
 	}
 	return all, here, err

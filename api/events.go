@@ -384,7 +384,7 @@ func (s *access) sees(record *feed.Record) (bool, error) {
 		return false, err
 	}
 	if !s.named && view.Visibility != work.Public &&
-		(agent.IsZero() || view.RoleOf(agent) == work.NoRole) {
+		(agent.IsZero() || !view.IsMember(agent)) {
 		return false, nil
 	}
 	if !record.Activity.Type.NeedsOther() {

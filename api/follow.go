@@ -150,7 +150,7 @@ func (f *eventFilter) follows(record *feed.Record, access *access) (bool, error)
 		return false, err
 	}
 	agent := access.call.Agent
-	return view.RoleOf(agent) != work.NoRole ||
+	return view.IsMember(agent) ||
 		access.call.watches().Watching(agent, record.Project), nil
 }
 

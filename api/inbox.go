@@ -229,7 +229,7 @@ func (c *Call) seesItem(access *access, item *index.InboxItem) (bool, error) {
 		return false, err
 	}
 	if item.Kind != work.NoticeMention || view.Visibility == work.Public ||
-		view.RoleOf(c.Agent) != work.NoRole || c.watches().Watching(c.Agent, item.Project) {
+		view.IsMember(c.Agent) || c.watches().Watching(c.Agent, item.Project) {
 		return true, nil
 	}
 	if view, err = Intact(engine.Project(item.Project)); err != nil || view == nil {

@@ -124,7 +124,7 @@ func (h *opportunityFinder) view(project id.ID) *candidateProject {
 func proposed(view *work.Project, agent id.ID) bool {
 	_, blocked := view.Block(agent)
 	return !blocked && view.Readable(agent) &&
-		(view.Visibility == work.Public || view.RoleOf(agent) != work.NoRole)
+		(view.Visibility == work.Public || view.IsMember(agent))
 }
 
 // add adds an opportunity if it matches what was requested, or if nothing specific was
@@ -372,7 +372,7 @@ func (h *opportunityFinder) project(project id.ID) {
 	}
 	h.seen[project] = true
 	view := h.view(project)
-	if view == nil || view.Visibility != work.Public || view.RoleOf(h.call.Agent) != work.NoRole {
+	if view == nil || view.Visibility != work.Public || view.IsMember(h.call.Agent) {
 		return
 	}
 	found := offer{

@@ -253,7 +253,7 @@ func (c *Call) sharedProjects(limit int) (views []*work.Project, more bool, err 
 		if err != nil {
 			return nil, false, err
 		}
-		if view == nil || view.RoleOf(c.Agent) == work.NoRole || !view.Readable(c.Agent) {
+		if view == nil || !view.IsMember(c.Agent) || !view.Readable(c.Agent) {
 			continue
 		}
 		if len(views) == limit {

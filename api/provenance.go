@@ -239,7 +239,7 @@ func (c *Call) memberOf(project id.ID) bool {
 		return false
 	}
 	summary, err := Intact(c.Service.Engine.Summary(project))
-	return err == nil && summary != nil && summary.RoleOf(c.Agent) != work.NoRole
+	return err == nil && summary != nil && summary.IsMember(c.Agent)
 }
 
 // artifactsOffered returns the newest artifacts of a project.
@@ -270,7 +270,7 @@ func (c *Call) acceptedContributions(p *work.Project) []ProvenanceContribution {
 				AcceptedBy:  c.agentRef(from.DecidedBy),
 				ChangesetID: from.Changeset.Format(id.Changeset),
 				Origin: creditOrigin(p.CreditOf(from).Origin, func(of id.ID) bool {
-					return readable.shows(of) || p.RoleOf(c.Agent) != work.NoRole
+					return readable.shows(of) || p.IsMember(c.Agent)
 				}),
 			})
 		}

@@ -195,7 +195,7 @@ func (c *Call) storedQuotasIn(p *work.Project) []Quota {
 	switch {
 	case limit == 0 || c.Agent.IsZero():
 		return nil
-	case p.RoleOf(c.Agent) == work.NoRole:
+	case !p.IsMember(c.Agent):
 		return []Quota{storedQuota("stored_bytes_of_guest", scopeAgent, p.StoredBy(c.Agent),
 			work.StoredGuestMax(limit))}
 	}

@@ -100,7 +100,7 @@ func ParseActivityType(name string) ActivityType {
 // ActivityVisible reports whether an agent may see an activity of the project now. For an activity
 // that names another project, the caller must also check that project.
 func (p *Project) ActivityVisible(a *Activity, agent id.ID) bool {
-	if a.Type.OfMembers() && p.RoleOf(agent) == NoRole {
+	if a.Type.OfMembers() && !p.IsMember(agent) {
 		return false
 	}
 	return p.Readable(agent) && (!a.Type.OfWorkspace() || !agent.IsZero() && a.Actor == agent ||

@@ -40,7 +40,7 @@ func (p *Project) requireDeletable(author, agent id.ID) error {
 	if err := requireActive(p); err != nil {
 		return err
 	}
-	if author == agent || p.RoleOf(author) == NoRole {
+	if author == agent || !p.IsMember(author) {
 		return nil
 	}
 	return fault.New(fault.Forbidden,

@@ -67,9 +67,12 @@ func (p *Project) RoleOf(agent id.ID) Role {
 	return member.Role
 }
 
+// IsMember reports whether an agent has a role; an anonymous caller has none.
+func (p *Project) IsMember(agent id.ID) bool { return p.RoleOf(agent) != NoRole }
+
 // Readable reports whether an agent, or an anonymous caller, can see the project at all.
 func (p *Project) Readable(agent id.ID) bool {
-	return p.Visibility != Private || p.RoleOf(agent) != NoRole
+	return p.Visibility != Private || p.IsMember(agent)
 }
 
 // readableOr returns the given error if the project is hidden from the caller.
@@ -179,7 +182,7 @@ func (c *RemoveMember) Authorize(p *Project, agent id.ID) error {
 	if err := MayRead.Require(p, agent); err != nil {
 		return err
 	}
-	if agent == c.Agent && p.RoleOf(agent) != NoRole {
+	if agent == c.Agent && p.IsMember(agent) {
 		return nil
 	}
 	return MayAdminister.Require(p, agent)

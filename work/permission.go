@@ -121,7 +121,7 @@ func (g *grant) requireReuse(p *Project, agent id.ID) error {
 		return fault.New(fault.ReuseNotPermitted,
 			"An operator of the service has hidden the project.").
 			With("reuse_policy", p.Reuse.String())
-	case p.Reuse == AllowReuse, g.exceptMembers && p.RoleOf(agent) != NoRole:
+	case p.Reuse == AllowReuse, g.exceptMembers && p.IsMember(agent):
 		return nil
 	}
 	return fault.New(fault.ReuseNotPermitted, "The project may be referenced but not copied.").

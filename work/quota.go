@@ -129,7 +129,7 @@ type QuotaUsage struct {
 // QuotaUsages returns the usage of an agent at a time in Unix milliseconds. It is empty for
 // members, whose records are counted together, and for the zero ID.
 func (p *Project) QuotaUsages(agent id.ID, now int64) (all []QuotaUsage) {
-	if agent.IsZero() || p.RoleOf(agent) != NoRole {
+	if agent.IsZero() || p.IsMember(agent) {
 		return nil
 	}
 	own := p.usageOf(agent).on(now)
@@ -237,7 +237,7 @@ func (q *quota) requireGuests(used, own, more int) error {
 func (p *Project) requireDailyQuota(
 	stamp Stamp, quota string, most int, count func(u usage) int,
 ) error {
-	if p.RoleOf(stamp.Agent) != NoRole || count(p.usageOf(stamp.Agent).on(stamp.Now)) < most {
+	if p.IsMember(stamp.Agent) || count(p.usageOf(stamp.Agent).on(stamp.Now)) < most {
 		return nil
 	}
 	tomorrow := (stamp.Now/dayMillis + 1) * dayMillis

@@ -123,7 +123,7 @@ func (c *ReviewContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
 // requireReviewQuota checks the limits for another review of a contribution: QUOTA_EXCEEDED.
 // Reviews of members and of other agents have separate limits.
 func (p *Project) requireReviewQuota(c *Contribution, agent id.ID, bytes int) error {
-	guest := p.RoleOf(agent) == NoRole
+	guest := !p.IsMember(agent)
 	own, count, said := 0, 0, bytes
 	for _, review := range c.Reviews {
 		if review.Deleted.frees(review.Author) {
@@ -132,7 +132,7 @@ func (p *Project) requireReviewQuota(c *Contribution, agent id.ID, bytes int) er
 		if review.Author == agent {
 			own++
 		}
-		if (p.RoleOf(review.Author) == NoRole) == guest {
+		if p.IsMember(review.Author) != guest {
 			count, said = count+1, said+review.bytes()
 		}
 	}

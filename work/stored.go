@@ -80,7 +80,7 @@ func (p *Project) RequireStored(agent id.ID, more, limit int64) error {
 		return nil
 	}
 	guests := p.StoredByGuests()
-	if p.RoleOf(agent) != NoRole {
+	if p.IsMember(agent) {
 		if members := p.storedAll - p.StoredBy(id.ID{}) - guests; members+more > limit {
 			return ErrStored("stored_bytes_of_project", limit)
 		}

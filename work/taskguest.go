@@ -14,7 +14,7 @@ func (p *Project) limited(t *Task, agent id.ID) bool {
 // needsClaim reports whether only a claim permits an agent to write tasks and handoffs: it is not a
 // member, and has no other permission to work.
 func (p *Project) needsClaim(agent id.ID) bool {
-	return p.RoleOf(agent) == NoRole && MayWork.Require(p, agent) != nil
+	return !p.IsMember(agent) && MayWork.Require(p, agent) != nil
 }
 
 // progress returns the part of a change that a limited holder may make: the status unless it
@@ -91,7 +91,7 @@ func (t *Task) signed(before *Task, guest id.ID) {
 
 // guest returns an agent that is not a member, the zero ID for a member.
 func (p *Project) guest(agent id.ID) id.ID {
-	if p.RoleOf(agent) != NoRole {
+	if p.IsMember(agent) {
 		return id.ID{}
 	}
 	return agent
@@ -148,7 +148,7 @@ func (p *Project) claimsOf(agent id.ID) (count int) {
 // live claims and that of unconfirmed results: QUOTA_EXCEEDED. Elsewhere is the number of claims
 // that it holds in other projects of which it is not a member.
 func (p *Project) requireClaimQuota(agent id.ID, elsewhere int) error {
-	if p.RoleOf(agent) != NoRole {
+	if p.IsMember(agent) {
 		return nil
 	}
 	here := p.claimsOf(agent)

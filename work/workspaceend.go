@@ -127,7 +127,7 @@ func (p *Project) requireWorkspaceQuota(stamp Stamp) error {
 		if w.Agent == stamp.Agent {
 			own++
 		}
-		if p.RoleOf(w.Agent) == NoRole {
+		if !p.IsMember(w.Agent) {
 			others++
 		} else {
 			members++
@@ -136,7 +136,7 @@ func (p *Project) requireWorkspaceQuota(stamp Stamp) error {
 	if own >= WorkspacesPerAgentMax {
 		return errQuota("open_workspaces_of_agent", WorkspacesPerAgentMax)
 	}
-	if p.RoleOf(stamp.Agent) == NoRole {
+	if !p.IsMember(stamp.Agent) {
 		if err := workspaceQuota.requireGuests(others, own, 1); err != nil {
 			return err
 		}
