@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"pws/internal/datadir"
+	"pws/internal/localhost"
 )
 
 // The files of a member, and of the authority.
@@ -232,7 +233,7 @@ func LoadIdentity(folder string, member uint64) (*Identity, error) {
 
 // permits refuses plain connections to other machines.
 func (i *Identity) permits(address string) error {
-	if i.certificate == nil && !onLoopback(address) {
+	if i.certificate == nil && !localhost.Host(address) {
 		return fmt.Errorf("%s is not on this machine: connections without certificates are for "+
 			"loopback addresses alone", address)
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"net"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,14 +33,4 @@ func ParseMembers(text string) ([]replica.Member, error) {
 	}
 	slices.SortFunc(all, func(a, b replica.Member) int { return cmp.Compare(a.Number, b.Number) })
 	return all, nil
-}
-
-// onLoopback reports whether an address is on this machine.
-func onLoopback(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return false
-	}
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.IsLoopback()
 }

@@ -49,7 +49,8 @@ var mayImport = map[string][]string{
 	"journal/replica":        {"journal", "wal", "internal/disk", "internal/logformat"},
 	// The network between members carries what replica sends, and knows nothing of the engine.
 	"cluster": {
-		"internal/datadir", "internal/disk", "internal/logformat", "journal", "journal/replica",
+		"internal/datadir", "internal/disk", "internal/localhost", "internal/logformat", "journal",
+		"journal/replica",
 	},
 	"snapshot":         {"internal/disk"},
 	"blobs":            {"internal/disk"},
