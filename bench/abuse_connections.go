@@ -74,11 +74,10 @@ var connectionAttacks = []attack{
 	},
 }
 
-// control is a mebibyte of characters that take six bytes each in JSON.
-var control = strings.Repeat("\x01", 1<<20)
-
-// publishControls has the owner publish files that are long in JSON.
+// publishControls has the owner publish files of a mebibyte of characters that take six bytes each
+// in JSON.
 func (s *scene) publishControls() error {
+	controls := bytes.Repeat([]byte{1}, 1<<20)
 	project, err := createReusable(s.owner, "Control characters")
 	if err != nil {
 		return err
@@ -86,7 +85,7 @@ func (s *scene) publishControls() error {
 	s.project = project.ID
 	for i := range s.amount(8, 2) {
 		path := fmt.Sprintf("file-%d.txt", i)
-		if err := putFile(s.owner, filePath(project.ID, path), []byte(control)); err != nil {
+		if err := putFile(s.owner, filePath(project.ID, path), controls); err != nil {
 			return err
 		}
 		s.paths = append(s.paths, path)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // chart is a line chart. The same values make the same bytes.
@@ -237,7 +238,7 @@ func (c *chart) svg() ([]byte, error) {
 		legendX += width
 	}
 	var out bytes.Buffer
-	if err := chartTemplate.Execute(&out, drawn); err != nil {
+	if err := chartTemplate().Execute(&out, drawn); err != nil {
 		return nil, err
 	}
 	return out.Bytes(), nil
@@ -269,7 +270,9 @@ const marksMax = 24
 
 // chartTemplate draws with the colors of the reader's theme. Lines differ by dashes too, so that
 // they can be told apart without colors.
-var chartTemplate = template.Must(template.New("chart").Parse(chartSource))
+var chartTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("chart").Parse(chartSource))
+})
 
 // write writes the chart into a folder.
 func (c *chart) write(dir string) error {
