@@ -3,6 +3,7 @@ package http
 import (
 	"cmp"
 	"errors"
+	"fmt"
 
 	"github.com/valyala/fasthttp"
 
@@ -242,9 +243,13 @@ func (s *Server) listTools(x *exchange) error {
 			message: "There is no such cursor; the tools are on one page.",
 		}
 	}
+	list, err := s.mcp.lists[listing{m.plain, m.core}]()
+	if err != nil {
+		return fmt.Errorf("http: %w", err)
+	}
 	return s.answerMethod(x, s.mcp.list, func(body []byte) []byte {
 		body = append(body, `"tools":`...)
-		body = append(body, s.mcp.lists[listing{m.plain, m.core}]...)
+		body = append(body, list...)
 		if m.earlier {
 			return body
 		}

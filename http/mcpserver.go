@@ -1,10 +1,10 @@
 package http
 
 import (
-	"fmt"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/valyala/fasthttp"
 
@@ -16,8 +16,9 @@ import (
 // mcpServer is the constant data of the endpoint.
 type mcpServer struct {
 	tools map[string]*tool
-	// lists are the tools as JSON: all and the core, with dotted names and with plain ones.
-	lists map[listing][]byte
+	// lists are the tools as JSON: all and the core, with dotted names and with plain ones. Each is
+	// made when it is asked for, because that takes longer than the rest of a server's start.
+	lists map[listing]func() ([]byte, error)
 	// info is serverInfo as JSON, and toolInfo the part of it that the results of tools have.
 	info, toolInfo []byte
 	// message, discover and list are routes for requests that call no tool. They have a name and a
@@ -36,7 +37,7 @@ type listing struct{ plain, core bool }
 
 func newMCP(
 	config *api.Config, table []*api.Operation, r *routes, bodyMax int,
-) (*mcpServer, error) {
+) *mcpServer {
 	pseudo := func(name string) *route {
 		return &route{
 			operation: &api.Operation{
@@ -46,7 +47,7 @@ func newMCP(
 		}
 	}
 	m := &mcpServer{
-		tools: map[string]*tool{}, lists: map[listing][]byte{},
+		tools: map[string]*tool{}, lists: map[listing]func() ([]byte, error){},
 		message: pseudo("mcp.message"), discover: pseudo("mcp.discover"),
 		list: pseudo("mcp.list"), earlier: !config.NoEarlierMCP, own: originOf(config.PublicURL),
 	}
@@ -61,15 +62,14 @@ func newMCP(
 	m.toolInfo = append(m.toolInfo, `{"name":"pws","version":`...)
 	m.toolInfo = append(jsonschema.AppendString(m.toolInfo, config.Version), '}')
 	for _, core := range []bool{false, true} {
-		list, err := api.RenderTools(all, core)
-		if err != nil {
-			return nil, fmt.Errorf("http: %w", err)
-		}
 		for _, plain := range []bool{false, true} {
-			m.lists[listing{plain, core}] = []byte(m.renameTools(string(list), plain))
+			m.lists[listing{plain, core}] = sync.OnceValues(func() ([]byte, error) {
+				list, err := api.RenderTools(all, core)
+				return []byte(m.renameTools(string(list), plain)), err
+			})
 		}
 	}
-	return m, nil
+	return m
 }
 
 // renameTools replaces the names of tools in a text, for clients that use plain names.

@@ -67,7 +67,7 @@ func TestInstructionsNameListedTools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	words := regexp.MustCompile(`[a-z]+([._][a-z]+)*`)
+	words, tools := regexp.MustCompile(`[a-z]+([._][a-z]+)*`), api.Tools(api.Table)
 	for _, query := range []string{
 		"", "names=underscore", "profile=core", "profile=core&names=underscore",
 	} {
@@ -84,7 +84,7 @@ func TestInstructionsNameListedTools(t *testing.T) {
 		}
 		named := 0
 		for _, word := range words.FindAllString(answer.Result.Instructions, -1) {
-			isTool := slices.ContainsFunc(api.Tools(api.Table), func(one *api.Tool) bool {
+			isTool := slices.ContainsFunc(tools, func(one *api.Tool) bool {
 				return word == one.Name || word == one.Plain
 			})
 			switch {

@@ -270,9 +270,7 @@ func newServer(
 	s.conns.firstEarlier = max(0, cfg.ReadTimeout-cfg.FirstByteTimeout)
 	s.conns.slack = min(cfg.ReadTimeout, cfg.WriteTimeout, cfg.IdleTimeout) / 64
 	s.setRoutes()
-	if s.mcp, err = newMCP(&service.Config, cfg.Table, s.routes, cfg.BodyMax); err != nil {
-		return nil, err
-	}
+	s.mcp = newMCP(&service.Config, cfg.Table, s.routes, cfg.BodyMax)
 	s.fast = &fasthttp.Server{
 		Handler:                       s.handle,
 		ErrorHandler:                  s.parseError,
