@@ -268,8 +268,13 @@ func TestPagesWhileOthersChange(t *testing.T) {
 	} {
 		for _, words := range []string{"stone", "bridge river", "river_bridge stone"} {
 			x := open(t, filepath.Join(t.TempDir(), "search"))
-			for n := range documents {
-				write(t, x, uint64(n+1), fileDocument(fmt.Sprint("f", n), body(n), int64(n)))
+			// Several segments have a part of the documents each.
+			for first := 0; first < documents; first += 20 {
+				var part []*Document
+				for n := first; n < first+20; n++ {
+					part = append(part, fileDocument(fmt.Sprint("f", n), body(n), int64(n)))
+				}
+				write(t, x, uint64(first+1), part...)
 			}
 			// One in three stays; the others are changed between the pages.
 			changing, seen := 0, map[string]int{}
