@@ -36,6 +36,14 @@ RACED = $(filter-out $(PURE:%=pws/%) $(DRIVERS:%=pws/%),$(shell $(GO) list ./...
 # show that readers need none, so they run with the race detector.
 NEED_NO_LOCK = $(shell git grep -l '^func Test.*NeedNoLock' -- $(PURE:%='%/*_test.go'))
 
+# LONG are the tests that test leaves to long: those of the client's commands, of pws bench and of pws
+# demo, and others that take eight seconds of the processor or more. Each is the name of one test.
+LONG := TestClientScripts|TestAllRunsAgainstTheService|TestAttacks|TestGroupRunsSmall|TestGrowthRunsSmall|TestOverloadRunsSmall|TestResidentRunsSmall|TestHistoryOfEdgeCases|TestRandomHistory|TestReplayIntoTheService|TestMemoryOfMessagesAndDiscussions|TestMemoryStaysBelowItsCeiling|TestBackupOfABusyServer|TestDropSurvivesCrashes|TestFollowedDropSurvivesCrashes|TestGroupSim|TestWritesStopWhileASnapshotFits|TestDeclaredBodiesTakeNoMemory|TestUnreadAnswersAreBounded|TestUploadsAreBounded|TestProjectsHaveNoGaps|TestReadDuringExpire|TestMemoryBytesIsNotNegative|TestSimulationFindsMissingRules|TestHugeRequestsAreAnswered|TestMemoryIsFlat|TestIgnoredFilesAsGit|TestKilledAnywhere|TestManyChanges|TestInputThatIsTooLarge|TestCostOfHostileMarkdown|TestWalkInParts
+export LONG_TESTS := ^($(LONG))$$
+LONG_FOLDERS = $(patsubst %/,%,$(sort $(dir $(shell git grep -lwE '^func ($(LONG))' -- '*_test.go'))))
+LONG_PLAIN = $(filter $(DRIVERS) $(PURE),$(LONG_FOLDERS))
+LONG_RACED = $(filter-out $(DRIVERS) $(PURE),$(LONG_FOLDERS))
+
 # CHECKS is how many random runs a model is compared in, RACED_SEEDS how many groups of servers are
 # simulated with the race detector, and SOAK_SEEDS how many a soak simulates without it; SOAK_WHOLE_SEEDS
 # are those of groups with their engines. By default a process with the race detector takes a second to
@@ -49,7 +57,7 @@ RACE_EXIT := GORACE=atexit_sleep_ms=10
 RACE = CGO_ENABLED=1 $(RACE_EXIT) RAPID_CHECKS=$(CHECKS) PWS_SEEDS=$(RACED_SEEDS) $(GO) test -race -vet=off
 
 .PHONY: build install dist run test nemesis test-mcp test-web screenshots test-hosts test-openapi lint-openapi vet format cross crossvet lint unit plain \
-	raced-program scripts race sim nightly golden fuzz bench demo soak clean
+	long raced-program scripts race sim nightly golden fuzz bench demo soak clean
 
 # VERSION is the tag of the commit without its v, with what has changed since. Without a tag the
 # program has the version in cmd/pws/main.go. Symbols and debug information are left out: profiles and
@@ -82,11 +90,11 @@ dist:
 run: build
 	$(BIN) serve
 
-# test is what has to pass before a change is merged: every test once, except TestGroup… of cmd/pws (see
+# test is what a change passes first: every test once, except those of long, TestGroup… of cmd/pws (see
 # nemesis) and the browser tests (see test-web). The race detector covers all packages except PURE and
 # DRIVERS; of the drivers, it covers only the server in the scripts RACED_SCRIPTS. Fuzz targets run what is
 # kept for them. A table, an example or a frozen sample that differs from what golden would write fails.
-# nightly covers everything.
+# .ci/run adds the others BEFORE a change is merged, and nightly covers everything.
 test: vet lint plain race
 
 format:
@@ -118,7 +126,7 @@ unit:
 # plain runs without the race detector what has nothing to find in it, or too little for what it costs.
 plain: raced-program
 	$(RACE_EXIT) PWS_RACED_PROGRAM='$(CURDIR)/$(RACED_PROGRAM)' PWS_RACED_SCRIPTS='$(RACED_SCRIPTS)' \
-		$(GO) test -vet=off -p $(PACKAGES) -parallel $(SCRIPTS) -timeout 14m \
+		$(GO) test -vet=off -p $(PACKAGES) -parallel $(SCRIPTS) -timeout 14m -skip "$$LONG_TESTS" \
 		$(filter-out ./test/web,$(DRIVERS:%=./%)) $(PURE:%=./%)
 	$(GO) test -vet=off -run 'TestSimulation$$' ./journal/replica
 	@echo 'SKIPPED: the web page was not tested in a browser; make test-web does that in three minutes.'
@@ -128,8 +136,14 @@ raced-program:
 
 # race runs everything else with it, and of what plain runs the tests in which readers meet.
 race:
-	$(RACE) -p $(PACKAGES) -timeout 14m $(RACED)
+	$(RACE) -p $(PACKAGES) -timeout 14m -skip "$$LONG_TESTS" $(RACED)
 	$(RACE) -run 'NeedNoLock$$' $(sort $(dir $(NEED_NO_LOCK:%=./%)))
+
+# long runs the tests LONG, those of concurrent packages with the race detector.
+long:
+	$(RACE_EXIT) $(GO) test -vet=off -p $(PACKAGES) -parallel $(SCRIPTS) -timeout 14m -run "$$LONG_TESTS" \
+		$(LONG_PLAIN:%=./%)
+	$(RACE) -p $(PACKAGES) -timeout 14m -run "$$LONG_TESTS" $(LONG_RACED:%=./%)
 
 scripts:
 	$(GO) test -run 'TestScripts' ./cmd/pws

@@ -61,6 +61,27 @@ func TestUnracedPackages(t *testing.T) {
 	}
 }
 
+// TestLongTestsExist checks the list LONG of the Makefile. A name that two tests have would leave
+// out both, and one that none has would leave out nothing.
+func TestLongTestsExist(t *testing.T) {
+	found := map[string]int{}
+	for _, s := range sources(t) {
+		if !s.test {
+			continue
+		}
+		for _, declared := range s.syntax.Decls {
+			if f, ok := declared.(*ast.FuncDecl); ok && f.Recv == nil {
+				found[f.Name.Name]++
+			}
+		}
+	}
+	for _, name := range listed(t, "LONG") {
+		if found[name] != 1 {
+			t.Errorf("the Makefile lists %s, the name of %d tests", name, found[name])
+		}
+	}
+}
+
 // TestReadersAreRaced checks the pure packages. The Makefile runs their tests whose names end in
 // NeedNoLock with the race detector, so no other test may start goroutines.
 func TestReadersAreRaced(t *testing.T) {
