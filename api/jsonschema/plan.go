@@ -138,7 +138,15 @@ func planOf(t reflect.Type) *plan {
 	}
 	plans.Lock()
 	defer plans.Unlock()
+	whole := false
+	defer func() {
+		// A type that cannot be described leaves plans that are not whole. They would not panic again.
+		if !whole {
+			clear(plans.known)
+		}
+	}()
 	p := compile(t)
+	whole = true
 	plans.ready.Store(t, p)
 	return p
 }
