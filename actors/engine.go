@@ -106,8 +106,8 @@ type Config struct {
 
 	// free is the free disk space, for tests; nil asks the file system.
 	free func() (int64, error)
-	// indexing, for tests, is called BEFORE each batch of the search index.
-	indexing func()
+	// indexing, for tests, is called BEFORE each batch of the search index, with the pace of the next.
+	indexing func(*searchPace)
 }
 
 func orDefault[T comparable](value *T, otherwise T) {

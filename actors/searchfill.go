@@ -479,7 +479,7 @@ func (f *searchFill) write() error {
 
 func (f *searchFill) writeBatch(position uint64, durable func()) error {
 	if f.engine.config.indexing != nil {
-		f.engine.config.indexing()
+		f.engine.config.indexing(&f.pace)
 	}
 	if f.engine.config.ReserveBytes >= 0 {
 		if err := f.awaitRoom(f.needs()); err != nil {
